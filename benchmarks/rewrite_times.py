@@ -92,7 +92,7 @@ def ours(shape: Shape, size: int) -> tuple[int, int, float]:
     from explorer.tensor import FunctionGraph
     from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
     from explorer.tensor.recording.managed import ManagedPipeline
-    from explorer.tensor.rules.optdb import optdb
+    from explorer.tensor.rules import optdb
 
     graph = FunctionGraph(*shape.build(size, our_library()))
     if shape.is_for_passes:

@@ -155,7 +155,7 @@ def _compiled(
     if batch_size is not None and batch_size < 1:
         raise ValueRangeError(f"batch_size must be at least 1; found {batch_size}")
     from explorer.compiler import TorchCompiler, compile_with_origins
-    from explorer.tensor.torch_io.circuits import example_rows
+    from explorer.tensor.torch_io.importing import example_rows
 
     compiled, layers = compile_with_origins(circuit, TorchCompiler(**(compiler or {})))
     if not arguments and "example_inputs" not in options:

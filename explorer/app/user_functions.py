@@ -72,7 +72,7 @@ class ExampleModule:
         """
         from explorer.compiler import trace_of_circuit
         from explorer.recording import lowered_level, record
-        from explorer.tensor.torch_io.circuits import example_rows
+        from explorer.tensor.torch_io.importing import example_rows
 
         level = self.level(level)
         if level == COMPILED.name:

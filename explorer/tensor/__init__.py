@@ -26,7 +26,10 @@ from explorer.tensor.ir.variables import (
     Variable as Variable,
 )
 from explorer.tensor.recording.observer import Observer as Observer
-from explorer.tensor.torch_io.circuits import from_circuit as from_circuit
 from explorer.tensor.torch_io.exporting import TensorModule as TensorModule, to_fx as to_fx, to_module as to_module
-from explorer.tensor.torch_io.importing import from_exported as from_exported, from_module as from_module
+from explorer.tensor.torch_io.importing import (
+    from_circuit as from_circuit,
+    from_exported as from_exported,
+    from_module as from_module,
+)
 from explorer.tensor.torch_io.nhwc import to_nhwc as to_nhwc

@@ -11,7 +11,7 @@ from explorer.tensor.rewriting import (
     SequenceDB,
     in2out,
 )
-from explorer.tensor.rules.inplace import WriteOverInput
+from explorer.tensor.rules.fused import WriteOverInput
 
 
 class SimplifyFound(Rewriter):

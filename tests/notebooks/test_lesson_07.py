@@ -7,7 +7,7 @@ import pytest
 from explorer.tensor import NodeFinder
 from explorer.tensor.ir.scalars import div, mul
 from explorer.tensor.rewriting import AddDestroyHandler, MergeRewriter, PatternSub, Rewriter, SequenceDB, in2out
-from explorer.tensor.rules.inplace import WriteOverInput
+from explorer.tensor.rules.fused import WriteOverInput
 from tests.notebooks.lessons import module
 
 checks = module("checks.lesson_07")

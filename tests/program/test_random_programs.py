@@ -11,7 +11,7 @@ from explorer.program.memory.planning import peak_bytes, plan_memory
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.running.executor import Executor
 from explorer.tensor import to_module
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import optdb
 from tests.fuzzing import examples
 from tests.program.programs import after, arguments_of, poison
 from tests.tensor.random_networks import networks

@@ -9,7 +9,7 @@ from explorer.backend import TorchCircuit
 from explorer.bench.inputs import random_inputs
 from explorer.templates import gallery
 from explorer.tensor import FunctionGraph, from_circuit
-from explorer.tensor.torch_io.circuits import example_rows
+from explorer.tensor.torch_io.importing import example_rows
 
 ROWS = 3
 """The number of rows of the graphs."""

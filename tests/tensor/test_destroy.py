@@ -12,8 +12,8 @@ from explorer.tensor.graph.destroy import DestroyHandler, overlaps_itself
 from explorer.tensor.ir.aliasing import destroyed_inputs, memory_roots, memory_views, shared_inputs
 from explorer.tensor.ir.scalars import add, mul
 from explorer.tensor.rewriting import AddDestroyHandler, Declined, OpSub, TopoRewriter, merge_rewriter
-from explorer.tensor.rules.inplace import WriteOverInput, inplace_overload
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import optdb
+from explorer.tensor.rules.fused import WriteOverInput, inplace_overload
 from tests.tensor.rule_checks import apply, aten, graph_of, tensor, values
 
 x, y = tensor("x", 3, 3), tensor("y", 3, 3)

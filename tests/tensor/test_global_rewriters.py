@@ -24,7 +24,7 @@ from explorer.tensor.rewriting import (
     merge_rewriter,
     node_rewriter,
 )
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import optdb
 from explorer.trace import Trace
 
 aten = torch.ops.aten

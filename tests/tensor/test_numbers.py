@@ -14,8 +14,7 @@ from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE, GLOW_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.recording.snapshot import GraphState
 from explorer.tensor.rewriting import merge_rewriter
-from explorer.tensor.rules import canonicalize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, optdb
 from tests.tensor.rule_checks import aten, graph_of, same_bits, tensor, values
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.uint8, torch.int16, torch.int32)

@@ -22,8 +22,7 @@ from explorer.tensor.rewriting import (
     TopoRewriter,
     in2out,
 )
-from explorer.tensor.rules import overwrite, specialize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import optdb, overwrite, specialize
 
 aten = torch.ops.aten
 x, y, z = doubles("x y z")

@@ -10,8 +10,7 @@ from explorer.errors import OperatorError
 from explorer.rewrite import Exactness
 from explorer.tensor import Feature, call, to_module
 from explorer.tensor.rewriting import EquilibriumRewriter
-from explorer.tensor.rules import canonicalize, specialize, stabilize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, optdb, specialize, stabilize
 from tests.fuzzing import examples
 from tests.tensor.rule_checks import aten, graph_of, same_bits, sample, tensor, values
 

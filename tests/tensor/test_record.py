@@ -19,8 +19,7 @@ from explorer.tensor.rewriting import (
     merge_rewriter,
     node_rewriter,
 )
-from explorer.tensor.rules import canonicalize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, optdb
 from explorer.trace import Refusal, RefusalKind, Trace
 from explorer.views import TraceIndex, details, picture, steps, why_not
 

@@ -12,8 +12,7 @@ from explorer.tensor import FunctionGraph
 from explorer.tensor.passes import GraphPass, passes
 from explorer.tensor.rewriting import LocalRewriter, Rewriter, SweepRewriter
 from explorer.tensor.rewriting.rewriters import is_tracked
-from explorer.tensor.rules import canonicalize, overwrite, specialize, stabilize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, optdb, overwrite, specialize, stabilize
 from tests.fuzzing import examples
 from tests.tensor import planted
 from tests.tensor.models import plain_kernels

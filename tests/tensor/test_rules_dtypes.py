@@ -9,8 +9,7 @@ from explorer.tensor import Constant, to_module
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter
-from explorer.tensor.rules import canonicalize, clips, elementary, exp_log, fused, specialize, stabilize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, casts, elementary, exp_log, fused, optdb, specialize, stabilize
 from tests.tensor.rule_checks import graph_of, read, same_bits, tensor, tensors, values
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
@@ -150,7 +149,7 @@ MIXTURE = {
     (fused.mul_into_alpha, "add(d, mul(f, 3.0))", "the dtypes differ"),
     (fused.mul_into_alpha, "add(f, mul(g, 1e300))", "a sum cannot have the factor inf"),
     (fused.mul_of_exps, "mul(exp(f), exp(d))", "the dtypes differ"),
-    (clips.merge_clips, "clamp(clamp(f, nan), 0.0)", "a bound is NaN"),
+    (casts.merge_clips, "clamp(clamp(f, nan), 0.0)", "a bound is NaN"),
     (exp_log.exp_of_log, "exp(log(softplus(f, -1)))", "the number may be negative"),
     (exp_log.exp_of_log, "exp(log(div(abs(u), 2)))", "the number may be negative"),
 ])  # fmt: skip

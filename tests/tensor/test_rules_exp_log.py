@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from explorer.tensor.rules import canonicalize, exp_log, stabilize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, exp_log, optdb, stabilize
 from tests.tensor.rule_checks import apply, check_declined, check_rewrite, graph_of, read, tensors, values
 from tests.tensor.text_form import rewrites
 

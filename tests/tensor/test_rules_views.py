@@ -6,8 +6,7 @@ from torch import nn
 
 from explorer.tensor import Constant, call, from_module, to_module
 from explorer.tensor.ir.scalars import add, mul
-from explorer.tensor.rules import canonicalize, casts, constants, views
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, casts, constants, optdb, views
 from tests.tensor.rule_checks import (
     apply,
     aten,

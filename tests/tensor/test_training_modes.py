@@ -8,7 +8,7 @@ import explorer
 from explorer.errors import OperatorError
 from explorer.templates import gallery
 from explorer.tensor import from_module, to_module
-from explorer.tensor.torch_io.training_modes import training_modes
+from explorer.tensor.torch_io.export_support import training_modes
 from tests.fuzzing import covering
 
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))

@@ -1,12 +1,11 @@
-"""Bounds of values: the bounds of a clip, the range of an operator."""
+"""Bounds of values (of a clip, of an operator), and tables of elementwise operators."""
 
 from math import copysign, inf
 
 import torch
 
-from explorer.tensor.facts.dtypes import is_real
 from explorer.tensor.facts.shapes import MOVES
-from explorer.tensor.facts.values import splat_number
+from explorer.tensor.facts.values import is_real, splat_number
 from explorer.tensor.ir.ops import Op, call
 from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Constant, Variable
@@ -138,3 +137,43 @@ def may_hold_padding_only(op: Op) -> bool:
     """Whether a window of max pooling may contain only padding, so that its result is -inf: dilated windows may."""
     given = op.attributes
     return any(given.get("padding") or ()) and any(step > 1 for step in given.get("dilation") or ())
+
+
+SELECTING = (
+    *(*RELUS, *CLIPS),
+    *overloads("leaky_relu neg abs sign floor ceil trunc round logical_not bitwise_not _to_copy"),
+    *overloads("add.Scalar sub.Scalar rsub.Scalar mul.Scalar div.Scalar threshold"),
+    *overloads("eq.Scalar ne.Scalar lt.Scalar le.Scalar gt.Scalar ge.Scalar"),
+)
+"""Unary operators that round at most once if `keeps_bits` holds: their bits do not depend on positions."""
+
+COMPUTING = overloads(
+    "sigmoid tanh gelu silu elu celu selu mish softplus hardswish hardsigmoid",
+    "exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal square sin cos erf",
+    "pow.Tensor_Scalar pow.Scalar fmod.Scalar remainder.Scalar",
+)
+"""Unary operators whose vectorized kernels may round the ends of a tensor differently than its middle."""
+
+UNARY = (*SELECTING, *COMPUTING)
+
+BINARY = overloads(
+    "add.Tensor sub.Tensor mul.Tensor div.Tensor rsub.Tensor logical_and logical_or",
+    "eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor",
+)
+"""Binary operators that round at most once if `keeps_bits` holds."""
+
+BINARY_COMPUTING = overloads(
+    "pow.Tensor_Tensor fmod.Tensor remainder.Tensor atan2 div.Tensor_mode floor_divide",
+    "maximum minimum max.other min.other",
+)
+"""Binary operators whose bits may depend on positions: vectorized kernels may return the other one of 0 and -0."""
+
+
+def keeps_bits(node: Apply) -> bool:
+    """Whether the bits of an elementwise operator do not depend on positions, because it rounds at most once.
+
+    Complex arithmetic rounds more than once, and so does a sum with `alpha`.
+    """
+    if node.op.target not in (*SELECTING, *BINARY) or node.op.attributes.get("alpha", 1) not in (1, -1):
+        return False
+    return not any(v.tensor_type.dtype.is_complex for v in (*node.inputs, *node.outputs))

@@ -1,23 +1,51 @@
-"""When a copy may be replaced by its source.
+"""Replacements of the same type, and copies that may be replaced by their source.
 
-It may not if an output of the graph would share memory with an input or a constant, or if a user depends on strides:
+A copy stays if an output of the graph would share memory with an input or a constant, or if a user depends on strides:
 an output, an operator that reads strides, one that draws random numbers or adds numbers in the order of memory.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 
-from explorer.tensor.facts.dtypes import is_floating
-from explorer.tensor.facts.elementwise import keeps_bits
-from explorer.tensor.facts.replacing import replace_with
+from explorer.tensor.facts.bounds import keeps_bits
 from explorer.tensor.facts.shapes import MOVES
-from explorer.tensor.facts.values import plain
+from explorer.tensor.facts.values import is_floating, plain
+from explorer.tensor.graph.outputs import first_trained
 from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.graph.strides import first_stride_sensitive_user, is_stride_sensitive
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.aliasing import memory_roots, memory_views, shared_inputs
+from explorer.tensor.ir.ops import apply_op
 from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
+
+
+def replace_with(node: Apply, new: Variable) -> "list[Variable] | Declined":
+    """Replace the only result of a node by a variable of the same type; declined for another type."""
+    old = node.outputs[0]
+    if new.type == old.type:
+        return [new]
+    return Declined(f"the replacement would be a {new.type} in place of a {old.type}")
+
+
+def reapply(node: Apply, inputs: Sequence[Variable], **attributes: Any) -> Variable:
+    """Apply the operator of a node, which has one result, to other inputs, with some attributes changed."""
+    op = node.op.with_attributes(**attributes) if attributes else node.op
+    return apply_op(op, inputs, node.location).outputs[0]
+
+
+def gradient_on_ties(node: Apply) -> Declined | None:
+    """The reason why a rule must not change the gradient at ties and on bounds; None if it may."""
+    found = first_trained(*node.inputs)
+    if found is None:
+        return None
+    return Declined(
+        f"{found.name or 'a constant'} is trained, and its gradient would change where numbers are equal", node
+    )
+
 
 PICKS_BY_INDEX = frozenset(
     getattr(aten, name)

@@ -1,14 +1,81 @@
-"""Values that are known when a graph is rewritten, and constants."""
+"""Owners and users of variables, dtypes, known values, constants, and parameter graphs."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
-from explorer.tensor.facts.owners import owned_by
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.types import TensorType
-from explorer.tensor.ir.variables import Constant, Variable
+from explorer.tensor.ir.variables import Apply, Constant, Variable
+
+
+def owned_by(variable: Variable, *targets: object) -> Apply | None:
+    """The owner of a variable if its overload is one of these."""
+    owner = variable.owner
+    return owner if owner is not None and owner.op.target in targets else None
+
+
+def read_once(variable: Variable) -> bool:
+    """Whether it has at most one use, so that it is removed when that use is replaced."""
+    return len(variable.clients) < 2
+
+
+def only_user(variable: Variable) -> Apply | None:
+    """The only application that uses a variable; None if there are more uses, or it is an output of the graph."""
+    clients = list(variable.clients)
+    return clients[0][0] if len(clients) == 1 else None
+
+
+def is_real(variable: Variable) -> bool:
+    """Whether its elements are real numbers in floating point."""
+    kind = variable.type
+    return isinstance(kind, TensorType) and kind.dtype.is_floating_point
+
+
+def is_floating(variable: Variable) -> bool:
+    """Whether its elements are floating-point or complex numbers, so that a quotient has their dtype."""
+    kind = variable.type
+    return isinstance(kind, TensorType) and (kind.dtype.is_floating_point or kind.dtype.is_complex)
+
+
+def have_dtype_of(result: Variable, *variables: Variable) -> bool:
+    """Whether variables have the dtype of a result, so that an operator on them computes in that dtype."""
+    return all(v.tensor_type.dtype == result.tensor_type.dtype for v in variables)
+
+
+def holds(dtype: torch.dtype, number: Any) -> bool:
+    """Whether a number is 0 or a normal number of a floating-point dtype."""
+    limits = torch.finfo(dtype)
+    return not number or limits.smallest_normal <= abs(number) <= limits.max
+
+
+def keeps_digits(dtype: torch.dtype, product: torch.Tensor, *factors: torch.Tensor) -> bool:
+    """Whether a product in double precision is finite in a dtype, and normal where all its factors are.
+
+    Without factors it only needs to be finite.
+    """
+    least = torch.finfo(dtype).smallest_normal
+    small = [factor.abs() < least for factor in factors] or [torch.ones_like(product, dtype=torch.bool)]
+    kept = (product.abs() >= least).logical_or(torch.stack(torch.broadcast_tensors(*small)).any(0))
+    return bool((product.to(dtype).isfinite() & kept).all())
+
+
+def rounds_exactly(dtype: torch.dtype, number: Any) -> bool:
+    """Whether a dtype represents a Python number exactly, which some kernels convert to it and others do not."""
+    if not isinstance(number, int | float) or number != number:
+        return False
+    try:
+        return torch.tensor(number, dtype=dtype).item() == number
+    except (OverflowError, RuntimeError):
+        return False
+
+
+def is_short(variable: Variable) -> bool:
+    """Whether its elements are floating-point numbers of at most 16 bits; kernels compute on those in float32."""
+    return is_real(variable) and variable.tensor_type.dtype.itemsize < torch.float32.itemsize
+
 
 FULLS = overloads("full full_like zeros zeros_like ones ones_like scalar_tensor")
 """Operators that fill a tensor with one number."""
@@ -62,3 +129,32 @@ def constant_like(old: Variable, data: torch.Tensor, name: str = "") -> Constant
     """A constant with new content and the name of an old one."""
     kind = old.tensor_type
     return Constant(data.contiguous(), name or old.name, False, kind.layout, kind.quantization)
+
+
+def parameter_graphs(nodes: Sequence[Apply], inputs: Iterable[Variable]) -> list[Apply]:
+    """Those of a sorted list of applications that depend on constants and on no input, with what these need.
+
+    Random operators, and what depends on them, belong to no parameter graph.
+    """
+    given, called, settled = set(inputs), set[Apply](), set[Apply]()
+    for node in nodes:
+        if node.op.is_random or any(v in given or v.owner in called for v in node.inputs):
+            called.add(node)
+        elif any(_is_weight(node, v) or v.owner in settled for v in node.inputs):
+            settled.add(node)
+    found = needed(nodes, [v for node in settled for v in node.inputs]) | settled
+    return [node for node in nodes if node in found]
+
+
+def needed(nodes: Sequence[Apply], variables: Iterable[Variable]) -> set[Apply]:
+    """The applications of a sorted list that some variables depend on."""
+    found = {v.owner for v in variables if v.owner is not None}
+    for node in reversed(nodes):
+        if node in found:
+            found |= {v.owner for v in node.inputs if v.owner is not None}
+    return found
+
+
+def _is_weight(node: Apply, variable: Variable) -> bool:
+    """Whether an input of an application is a tensor of the module."""
+    return isinstance(variable, Constant) and variable not in node.numbers

@@ -13,7 +13,7 @@ from explorer.errors import CycleError, InconsistencyError
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.aliasing import destroyed_inputs, destroys, memory_roots, memory_views, shared_inputs
-from explorer.tensor.ir.fakes import on_fakes
+from explorer.tensor.ir.result_types import on_fakes
 from explorer.tensor.ir.schemas import flat_results
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 

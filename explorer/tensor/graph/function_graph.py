@@ -12,14 +12,10 @@ from typing import Any
 from explorer.errors import GraphError, InconsistencyError
 from explorer.tensor.graph.features import AlreadyThere, Feature
 from explorer.tensor.graph.interface import PLAIN
-from explorer.tensor.graph.observing import NO_OBSERVER, GraphObserver
-from explorer.tensor.graph.order import Order
-from explorer.tensor.graph.text import lines
+from explorer.tensor.graph.rewrites import NO_OBSERVER, GraphObserver
 from explorer.tensor.graph.transactions import Naming, Transactions
-from explorer.tensor.graph.wiring import Change, import_variable
-from explorer.tensor.ir.cloning import clone_variables
-from explorer.tensor.ir.sorting import toposort
-from explorer.tensor.ir.variables import Apply, Constant, Variable, expression
+from explorer.tensor.graph.wiring import Change, Order, import_variable
+from explorer.tensor.ir.variables import Apply, Constant, Variable, constant_text, expression, settings_text, toposort
 
 NO_LAYOUTS: Mapping[Variable, str] = MappingProxyType({})
 
@@ -252,7 +248,55 @@ class FunctionGraph:
 
         With `ids` they have the numbers that `why_not`, errors and `print(trace.graph_at(step))` use.
         """
-        return lines(self, ids)
+        numbers: dict[Variable, str] = {}
+        found: list[str] = []
+        taken: set[str] = set()
+
+        def define(variable: Variable, name: str, text: str) -> None:
+            unique = f"%{name}#{len(numbers)}" if name.isdecimal() or f"%{name}" in taken else f"%{name}"
+            numbers[variable] = unique
+            taken.add(unique)
+            found.append(f"{numbers[variable]} = {text} : {variable.type}")
+
+        for variable in self.inputs:
+            define(variable, variable.name or f"i{len(numbers)}", "input")
+        nodes = self.toposort()
+        for variable in [v for node in nodes for v in node.inputs] + list(self.outputs):
+            if isinstance(variable, Constant) and variable not in numbers:
+                define(variable, variable.name or f"c{len(numbers)}", constant_text(variable))
+        for position, node in enumerate(nodes):
+            i = node.id if ids else position
+            names = [f"%{i}" if len(node.outputs) == 1 else f"%{i}:{k}" for k in range(len(node.outputs))]
+            numbers.update(zip(node.outputs, names, strict=True))
+            inside = ", ".join([*(numbers[v] for v in node.inputs), *settings_text(node.op.settings)])
+            types = ", ".join(str(v.type) for v in node.outputs)
+            found.append(f"%{i} = {str(node.op.target).removeprefix('aten.')}({inside}) : {types}")
+        found.append("outputs: " + ", ".join(numbers[v] for v in self.outputs))
+        return "\n".join(found)
 
     def __repr__(self) -> str:
         return expression(self.outputs)
+
+
+def clone_variables(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, Variable]:
+    """Copies of all variables from inputs to outputs; constants are shared in content, not in identity."""
+    copies: dict[Variable, Variable] = {v: Variable(v.type, None, 0, v.name, v.device, v.requires_grad) for v in inputs}
+
+    def copy(variable: Variable) -> Variable:
+        if variable not in copies:
+            if isinstance(variable, Constant):
+                kind = variable.tensor_type
+                copies[variable] = Constant(
+                    variable.data, variable.name, variable.trainable, kind.layout, kind.quantization
+                )
+            else:
+                copies[variable] = variable  # an undeclared input: reported when it is imported
+        return copies[variable]
+
+    for node in toposort(outputs):
+        new = Apply(node.op, [copy(v) for v in node.inputs], location=node.location, draw=node.draw)
+        new.outputs = [Variable(v.type, new, v.index, v.name, v.device, v.requires_grad) for v in node.outputs]
+        copies.update(zip(node.outputs, new.outputs, strict=True))
+    for variable in outputs:
+        copy(variable)
+    return copies

@@ -1,8 +1,9 @@
-"""Return values of local rewriters: the replacements of results, or the reason to leave an application alone."""
+"""Results of local rewriters (replacements, or the reason for none), and reports of rewriters to an observer."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.trace import Refusal, RefusalKind
@@ -29,3 +30,44 @@ In a mapping, "remove" may list applications and variables that this removes, an
 
 Rewrite = Replacements | Declined | Refusal | Literal[False] | None
 """Replacements, or the reason why there are none; False and None if the rule is about something else."""
+
+
+class GraphObserver(Protocol):
+    """Receives the reports; false if nobody listens, so that reports can be skipped."""
+
+    def __bool__(self) -> bool: ...
+
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
+        """A part of the pipeline: all changes inside are recorded under its name; `rules` are those that it tries."""
+        ...
+
+    def on_limit(self, what: str, limit: int, message: str) -> None:
+        """A limit was reached."""
+        ...
+
+    def on_failure(self, error: str) -> None:
+        """A rule raised and the compilation ends."""
+        ...
+
+    def on_refusal(self, refusal: Refusal) -> None:
+        """A rule was tried and does not apply."""
+        ...
+
+
+class NoObserver:
+    """Records nothing: the observer of a graph that nobody observes."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def on_limit(self, what: str, limit: int, message: str) -> None: ...
+
+    def on_failure(self, error: str) -> None: ...
+
+    def on_refusal(self, refusal: Refusal) -> None: ...
+
+
+NO_OBSERVER = NoObserver()

@@ -15,8 +15,8 @@ from explorer.errors import InconsistencyError
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import same_strides
-from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.result_types import on_fakes
 from explorer.tensor.ir.schemas import KERNEL_ERRORS, aten, flat_results
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable

@@ -15,8 +15,7 @@ from explorer.tensor.graph.wiring import (
     read_at,
     revert_change,
 )
-from explorer.tensor.ir.sorting import toposort
-from explorer.tensor.ir.variables import Apply, Variable
+from explorer.tensor.ir.variables import Apply, Variable, toposort
 
 if TYPE_CHECKING:
     from explorer.tensor.graph.function_graph import FunctionGraph

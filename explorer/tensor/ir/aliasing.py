@@ -10,9 +10,8 @@ from functools import cache, lru_cache
 import torch
 from torch._ops import OpOverload
 
-from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.result_types import DATA_DEPENDENT, depends_on_data
+from explorer.tensor.ir.result_types import DATA_DEPENDENT, depends_on_data, on_fakes
 from explorer.tensor.ir.schemas import flat_results
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Variable

@@ -1,19 +1,60 @@
-"""Types of an operator's results: shape and dtype from PyTorch's fake tensors, layout and quantization from rules."""
+"""Types of an operator's results: shape and dtype from PyTorch's fake tensors, layout and quantization from rules.
 
-from collections.abc import Sequence
-from functools import lru_cache
+Fake tensors have shapes and no numbers. While PyTorch runs operators on them, or exports a module, it keeps global
+state, so only one thread at a time does either: two users of the dashboard may request both at once.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import torch
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 from explorer.errors import OperatorError
-from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.schemas import KERNEL_ERRORS, call_kernel, flat_results
 from explorer.tensor.ir.types import LETTERS, Quantization, TensorType, ValueType, type_of
 
 if TYPE_CHECKING:
     from explorer.tensor.ir.ops import Op
+
+
+_ONE_AT_A_TIME = RLock()
+LOGGER = logging.getLogger(FakeTensorMode.__module__)
+"""Logs the traceback of each operator that PyTorch refuses."""
+
+
+@contextmanager
+def on_fakes() -> Iterator[None]:
+    """Create fake tensors inside; refused operators are not logged, because the error has the reason."""
+    with exclusively():
+        LOGGER.addFilter(_no_record)
+        try:
+            with _mode(), torch.no_grad():
+                yield
+        finally:
+            LOGGER.removeFilter(_no_record)
+
+
+@contextmanager
+def exclusively() -> Iterator[None]:
+    """Exclude other threads from this and from `on_fakes`."""
+    with _ONE_AT_A_TIME:
+        yield
+
+
+@cache
+def _mode() -> FakeTensorMode:
+    """Created on demand, because it imports much of PyTorch."""
+    return FakeTensorMode(allow_non_fake_inputs=False)
+
+
+def _no_record(record: logging.LogRecord) -> bool:
+    del record
+    return False
 
 
 DATA_DEPENDENT = (DynamicOutputShapeException, DataDependentOutputException)

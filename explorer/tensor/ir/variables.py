@@ -1,7 +1,7 @@
-"""The nodes of a tensor graph: variables, constants, and applications of operators."""
+"""The nodes of a tensor graph (variables, constants, applications of operators) and their topological order."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from explorer.errors import OperatorError
+from explorer.errors import CycleError, OperatorError
 from explorer.tensor.ir.numbers import PythonNumber, operands
-from explorer.tensor.ir.sorting import toposort
 from explorer.tensor.ir.types import Quantization, TensorType, ValueType, type_of
 
 if TYPE_CHECKING:
@@ -239,3 +238,48 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
     return repr(value) if isinstance(value, str) else str(value)
+
+
+def toposort(
+    outputs: Iterable[Variable],
+    before: Mapping[Apply, Sequence[Apply]] | None = None,
+    stop: Mapping[Apply, None] | None = None,
+) -> list[Apply]:
+    """Applications that outputs need, each after those that it reads, depth first in the order of the inputs.
+
+    `before` maps an application to others that must precede it. Those in `stop` are omitted, with everything that only
+    they need.
+    Raises: CycleError.
+    """
+    before, stop = before or {}, stop or {}
+    done: set[Apply] = set()
+    open_: set[Apply] = set()
+    order: list[Apply] = []
+    for output in outputs:
+        if output.owner is None or output.owner in done or output.owner in stop:
+            continue
+        stack: list[tuple[Apply, Iterator[Apply]]] = [(output.owner, _predecessors(output.owner, before))]
+        open_.add(output.owner)
+        while stack:
+            node, sources = stack[-1]
+            for source in sources:
+                if source in done or source in stop:
+                    continue
+                if source in open_:
+                    raise CycleError(f"{source.op.name} and {node.op.name} depend on each other")
+                open_.add(source)
+                stack.append((source, _predecessors(source, before)))
+                break
+            else:
+                stack.pop()
+                open_.discard(node)
+                done.add(node)
+                order.append(node)
+    return order
+
+
+def _predecessors(node: Apply, before: Mapping[Apply, Sequence[Apply]]) -> Iterator[Apply]:
+    for variable in node.inputs:
+        if variable.owner is not None:
+            yield variable.owner
+    yield from before.get(node, ())

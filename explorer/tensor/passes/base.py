@@ -16,8 +16,8 @@ from explorer.rewrite import CompilationMode, Exactness, PassRegistry
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
+from explorer.tensor.rewriting.navigators import Order
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
-from explorer.tensor.rewriting.walking import Order
 
 WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
 

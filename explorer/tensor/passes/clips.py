@@ -1,9 +1,14 @@
-"""Clips: relu, clamp, hardtanh and relu6."""
+"""Passes on clips: relu, clamp, hardtanh and relu6, and next to quantization, which clips as well.
+
+`OptimizeClips`, `RemoveIdentityRelu`, `RemoveIdentityClip`, `FoldMinMaxToClip`, `FoldLeakyRelu`,
+`OptimizeQuantizeClip`, `OptimizeQuantizeClipLossy`.
+"""
 
 from math import inf
 
 import torch
 
+from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     CLIPS,
@@ -11,18 +16,25 @@ from explorer.tensor.facts import (
     clip,
     clip_bounds,
     gradient_on_ties,
+    only_user,
     owned_by,
+    read_once,
+    replace_unless_aliased,
     replace_with,
     splat_number,
     value_range,
     without_copy,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
+from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.schemas import aten, overloads
+from explorer.tensor.ir.types import Quantization
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.passes.base import passes
-from explorer.tensor.rules.clips import merge_clips
+from explorer.tensor.passes.base import GraphPass, passes
+from explorer.tensor.passes.quantization import relu_of_never_negative
+from explorer.tensor.rewriting import LocalRewriter, node_rewriter
+from explorer.tensor.rules.casts import merge_clips
 
 clips = passes.new("OptimizeClips", "Merge nested clips.")
 identity_relu = passes.new("RemoveIdentityRelu", "Remove a relu whose input is never below 0.")
@@ -120,3 +132,113 @@ def max_is_leaky_relu(node: Apply) -> Rewrite:
             continue
         return gradient_on_ties(node) or replace_with(node, call(aten.leaky_relu.default, x, slope))
     return near or False
+
+
+identity_relu.add(relu_of_never_negative)
+
+
+@identity_clip.rule([q.clip], exactness=Exactness.EXACT)
+def clip_of_narrower_integers(node: Apply) -> Rewrite:
+    """A clip of integers that only represent numbers within its bounds is a no-op, or a rescale."""
+    source = node.inputs[0]
+    low, high = q.real_range(q.quantization_of(source))
+    if low < node.op["min"] or high > node.op["max"]:
+        return Declined(f"its input can represent numbers from {low:g} to {high:g}", node)
+    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0])))
+
+
+def _includes(node: Apply, of: Quantization) -> "bool | None":
+    """Whether the bounds of a clip include all numbers of a quantization; None if it has no bounds."""
+    bounds = clip_bounds(node)
+    if bounds is None:
+        return None
+    low, high = q.real_range(of)
+    return bounds[0] <= low and high <= bounds[1]
+
+
+@node_rewriter([q.quantize_op], above=(*CLIPS, *RELUS), exactness=Exactness.EXACT)
+def quantize_without_clip(node: Apply, above: Apply) -> Rewrite:
+    """quantize(clip(x)) is quantize(x) if the bounds include all numbers that the integers represent."""
+    to = q.quantization_of(node.outputs[0])
+    around = _includes(above, to)
+    if around is None or node.outputs[0].tensor_type.dtype is not torch.int8:
+        return False
+    if not around:
+        return Declined("the clip is narrower than the range of the integers", above)
+    return replace_with(node, q.quantize(above.inputs[0], to))
+
+
+@node_rewriter((*CLIPS, *RELUS), above=[q.dequantize_op], exactness=Exactness.EXACT)
+def clip_of_dequantize(node: Apply, above: Apply) -> Rewrite:
+    """clip(dequantize(x)) is dequantize(x) if the bounds include all numbers that x can represent."""
+    if not q.is_quantized_in_8_bits(above.inputs[0]):
+        return False
+    if not _includes(node, q.quantization_of(above.inputs[0])):
+        return Declined("the clip is narrower than the range of the integers", node)
+    return replace_with(node, node.inputs[0])
+
+
+def _narrow(node: Apply, of: Quantization) -> "Quantization | Declined":
+    """Scale and offset for the numbers of a quantization within the bounds of a clip."""
+    bounds = clip_bounds(node)
+    low, high = q.real_range(of)
+    if bounds is None or max(low, bounds[0]) > min(high, bounds[1]):
+        return Declined("the bounds of the clip exclude all numbers of the integers", node)
+    try:
+        return q.quantization_of_range(max(low, bounds[0]), min(high, bounds[1]))
+    except ValueRangeError as error:
+        return Declined(str(error), node)
+
+
+@node_rewriter([q.quantize_op], above=(*CLIPS, *RELUS), sole_user=True, exactness=Exactness.LOSSY)
+def quantize_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
+    """quantize(clip(x)) is quantize(x) with integers for the range of the clip, which then clip by themselves."""
+    if node.outputs[0].tensor_type.dtype is not torch.int8:
+        return False
+    reader = only_user(node.outputs[0])
+    if reader is None or reader.op.target not in (*q.QUANTIZED, q.dequantize_op, q.rescale_op):
+        return Declined("the user of the integers does not accept another scale", reader or node)
+    to = _narrow(above, q.quantization_of(node.outputs[0]))
+    if isinstance(to, Declined):
+        return to
+    made = q.quantize(above.inputs[0], to, location=node.location)
+    return {reader.outputs[0]: q.reapply(reader, [made if v is node.outputs[0] else v for v in reader.inputs])}
+
+
+@node_rewriter((*CLIPS, *RELUS), above=[q.dequantize_op], sole_user=True, exactness=Exactness.LOSSY)
+def operator_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
+    """clip(dequantize(op(x))) is dequantize(op(x)) with integers for the range of the clip."""
+    operator = owned_by(above.inputs[0], *q.QUANTIZED, q.quantize_op, q.rescale_op)
+    if operator is None or not read_once(above.inputs[0]):
+        return Declined("the integers have other users, or their owner does not accept another scale", above)
+    to = _narrow(node, q.quantization_of(above.inputs[0]))
+    if isinstance(to, Declined):
+        return to
+    return replace_with(node, q.dequantize(q.reapply(operator, operator.inputs, to), above.location))
+
+
+RULES: tuple[LocalRewriter, ...] = (
+    quantize_without_clip,
+    clip_of_dequantize,
+    quantize_to_range_of_clip,
+    operator_to_range_of_clip,
+)
+
+
+def optimize_quantize_clip(
+    name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True, doc: str = ""
+) -> GraphPass:
+    """Make the pass under a name. The lossy rules change scales, so they need both permissions."""
+    lossy = lossy and enable_quant_param_changes
+    wanted = [rule for rule in RULES if lossy or rule.exactness is not Exactness.LOSSY]
+    return GraphPass(name, doc or "Remove a clip next to integers that cannot represent more.", rules=wanted)
+
+
+passes.register(optimize_quantize_clip("OptimizeQuantizeClip"))
+passes.register(
+    optimize_quantize_clip(
+        "OptimizeQuantizeClipLossy",
+        lossy=True,
+        doc="As OptimizeQuantizeClip, but also narrow integers to the range of a clip, which changes roundings.",
+    )
+)

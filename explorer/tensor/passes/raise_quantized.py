@@ -1,4 +1,4 @@
-"""RaiseQuantization: replace `dequantize, operator, quantize` of PyTorch's quantization by one quantized operator.
+"""Passes that find quantized operators: `RaiseQuantization` and `OptimizeConcatQuantization`.
 
 PyTorch's quantization (PT2E) represents int8 as plain tensors between `quantized_decomposed.quantize_per_tensor` and
 `dequantize_per_tensor`, with floating-point operators between these. The rules on quantization would remove these
@@ -23,8 +23,29 @@ from explorer.tensor.ir.types import Quantization
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import schema_name
+from explorer.tensor.passes.concat import CAT
 from explorer.tensor.passes.quantization import PICKING, quantize_of_dequantize
-from explorer.tensor.passes.quantized_concat import quantize_of_concat
+
+concat_quantization = passes.new(
+    "OptimizeConcatQuantization",
+    "Concatenate rescaled integers instead of dequantized tensors that are quantized again.",
+)
+
+
+@concat_quantization.rule([q.quantize_op], above=CAT, exactness=Exactness.EXACT)
+def quantize_of_concat(node: Apply, cat: Apply) -> Rewrite:
+    """quantize(cat(dequantize(x), dequantize(y))) is cat(rescale(x), rescale(y))."""
+    above = [owned_by(variable, q.dequantize_op) for variable in cat.inputs]
+    sources = [found.inputs[0] for found in above if found is not None]
+    if len(sources) < len(above):
+        return Declined("not all inputs of the concat are dequantized", cat)
+    if not read_once(node.inputs[0]):
+        return Declined("the concat has other users in floating point", cat)
+    if not all(map(q.is_quantized_in_8_bits, (*sources, node.outputs[0]))):
+        return Declined("some of the integers do not have 8 bits", cat)
+    to = q.quantization_of(node.outputs[0])
+    return replace_with(node, reapply(cat, [q.rescale(source, to) for source in sources]))
+
 
 NAMESPACE = "quantized_decomposed::"
 QUANTIZE = "quantized_decomposed::quantize_per_tensor"

@@ -1,6 +1,8 @@
-"""SinkCode: move transposes, reshapes, clips, relus and batch norms down, so that they meet and cancel.
+"""`SinkCode`: move transposes, reshapes, clips, relus and batch norms down, so that they meet and cancel.
 
-A transpose moves below an operator: op(T(x)) becomes T(op'(x)), where op' works along the axes of x.
+A transpose moves below an operator: op(T(x)) becomes T(op'(x)), where op' works along the axes of x. Transposes and
+reshapes move below conversions of quantization too, and transposes of quantized constants are evaluated
+(`TransposeConstants`).
 """
 
 from collections.abc import Sequence
@@ -41,6 +43,7 @@ from explorer.tensor.facts import (
     splat_number,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
+from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.ops import apply_op, call
 from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.types import TensorType
@@ -54,7 +57,7 @@ from explorer.tensor.passes.channels import (
     batch_norm_results,
     schema_name,
 )
-from explorer.tensor.passes.shuffles import shuffle, shuffle_of
+from explorer.tensor.passes.reshapes import shuffle, shuffle_of, transpose_constants
 from explorer.tensor.rules.views import drop_same_order, merge_transposes
 
 sink_code = passes.new(
@@ -283,3 +286,36 @@ def batch_norm_below_slice(node: Apply) -> Rewrite:
     if only_user(node.inputs[0]) is not node:
         return Declined("the batch norm has other users", old.node)
     return replace_with(node, batch_norm_on(old, reapply(node, [old.input]), old.axis))
+
+
+CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
+
+
+def _has_only_such_users(variable: Variable, node: Apply) -> bool:
+    """Whether all users of a variable are conversions of the same kind as a node."""
+    return all(reader is not None and reader.op.target is node.op.target for reader, _ in variable.clients)
+
+
+@sink_code.rule(CONVERSIONS, above=TRANSPOSES, exactness=Exactness.EXACT)
+def transpose_below_conversion(node: Apply, above: Apply) -> Rewrite:
+    """Move a transpose below a conversion."""
+    if node.op.target is q.quantize_op and not _has_only_such_users(node.inputs[0], node):
+        return Declined("the transposed tensor has other users in floating point", above)
+    return replace_with(node, permute(reapply(node, [above.inputs[0]]), axis_order(above)))
+
+
+@sink_code.rule([q.quantize_op], above=RESHAPES, exactness=Exactness.EXACT)
+def reshape_below_quantize(node: Apply, above: Apply) -> Rewrite:
+    """Move a reshape below a quantize."""
+    if not _has_only_such_users(node.inputs[0], node):
+        return Declined("the reshaped tensor has other users in floating point", above)
+    return replace_with(node, reshape(reapply(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+
+
+@transpose_constants.rule(TRANSPOSES, above=[q.quantize_op], sole_user=True, exactness=Exactness.EXACT)
+def transpose_quantized_constant(node: Apply, above: Apply) -> Rewrite:
+    """A transpose of a quantized constant is the quantized transposed constant."""
+    data = known_tensor(above.inputs[0])
+    if data is None:
+        return False
+    return replace_with(node, reapply(above, [constant_like(above.inputs[0], data.permute(axis_order(node)))]))

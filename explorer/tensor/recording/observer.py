@@ -12,7 +12,7 @@ from time import perf_counter
 from explorer.errors import InconsistencyError
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.graph.observing import NO_OBSERVER
+from explorer.tensor.graph.rewrites import NO_OBSERVER
 from explorer.tensor.graph.transactions import text_of
 from explorer.tensor.graph.wiring import name_of
 from explorer.tensor.ir.variables import Apply, Variable

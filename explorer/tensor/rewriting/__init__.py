@@ -7,10 +7,10 @@ from explorer.tensor.rewriting.databases import (
     SequenceDB as SequenceDB,
     SweepDB as SweepDB,
 )
-from explorer.tensor.rewriting.destroying import AddDestroyHandler as AddDestroyHandler
-from explorer.tensor.rewriting.equilibrium import EquilibriumRewriter as EquilibriumRewriter
-from explorer.tensor.rewriting.matching import PatternMatch as PatternMatch
-from explorer.tensor.rewriting.merge import MergeRewriter as MergeRewriter, merge_rewriter as merge_rewriter
+from explorer.tensor.rewriting.equilibrium import (
+    EquilibriumRewriter as EquilibriumRewriter,
+    SweepRewriter as SweepRewriter,
+)
 from explorer.tensor.rewriting.navigators import (
     LocalRewriterGroup as LocalRewriterGroup,
     OpKeyRewriter as OpKeyRewriter,
@@ -20,7 +20,7 @@ from explorer.tensor.rewriting.navigators import (
     out2in as out2in,
 )
 from explorer.tensor.rewriting.pattern_language import Asterisk as Asterisk
-from explorer.tensor.rewriting.patterns import PatternSub as PatternSub
+from explorer.tensor.rewriting.patterns import PatternMatch as PatternMatch, PatternSub as PatternSub
 from explorer.tensor.rewriting.processing import RewriteWarning as RewriteWarning
 from explorer.tensor.rewriting.profile import Profile as Profile, RuleProfile as RuleProfile
 from explorer.tensor.rewriting.rewriters import (
@@ -32,5 +32,10 @@ from explorer.tensor.rewriting.rewriters import (
     graph_rewriter as graph_rewriter,
     node_rewriter as node_rewriter,
 )
-from explorer.tensor.rewriting.substitutions import OpRemove as OpRemove, OpSub as OpSub
-from explorer.tensor.rewriting.sweep import SweepRewriter as SweepRewriter
+from explorer.tensor.rewriting.simple_rewriters import (
+    AddDestroyHandler as AddDestroyHandler,
+    MergeRewriter as MergeRewriter,
+    OpRemove as OpRemove,
+    OpSub as OpSub,
+    merge_rewriter as merge_rewriter,
+)

@@ -5,11 +5,9 @@ from typing import Any, ClassVar
 
 from explorer.errors import RuleError
 from explorer.rewrite import Entry, Position, RewriteDatabase
-from explorer.tensor.rewriting.equilibrium import EquilibriumRewriter
-from explorer.tensor.rewriting.navigators import LocalRewriterGroup
+from explorer.tensor.rewriting.equilibrium import EquilibriumRewriter, SweepRewriter
+from explorer.tensor.rewriting.navigators import MAX_USE_RATIO, LocalRewriterGroup, Order
 from explorer.tensor.rewriting.rewriters import LocalRewriter, Rewriter, SequenceRewriter
-from explorer.tensor.rewriting.sweep import SweepRewriter
-from explorer.tensor.rewriting.walking import MAX_USE_RATIO, Order
 
 
 class SequenceDB(RewriteDatabase[Rewriter]):

@@ -3,18 +3,18 @@
 from explorer.tensor.rules import (
     algebra as algebra,
     casts as casts,
-    clips as clips,
     constants as constants,
     elementary as elementary,
     exp_log as exp_log,
     fused as fused,
-    inplace as inplace,
     views as views,
 )
 from explorer.tensor.rules.families import (
     RuleFamily as RuleFamily,
     canonicalize as canonicalize,
+    optdb as optdb,
     overwrite as overwrite,
     specialize as specialize,
     stabilize as stabilize,
 )
+from explorer.tensor.rules.fused import WriteOverInput as WriteOverInput

@@ -1,4 +1,10 @@
-"""The databases of the rules of this package, each with the tags of its rules."""
+"""The databases of the rules of this package, each with the tags of its rules, and all rewriters in their order.
+
+`optdb.query(Query(include=["fast_run"]))` is the pipeline for a fast program, `fast_compile` the one for a fast
+compilation. Rewriters that overwrite inputs are tagged `inplace` and come after the mark; in-place programs are for
+inference: exclude `inplace` where gradients of inputs are needed. Rules are also tagged `exact` or `real`, so
+`excluding("real")` selects the rules that keep every bit.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +14,16 @@ from torch._ops import OpOverload
 
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.rewrites import Rewrite
-from explorer.tensor.rewriting import EquilibriumDB, LocalRewriter, PatternSub, SweepDB, node_rewriter
+from explorer.tensor.rewriting import (
+    AddDestroyHandler,
+    EquilibriumDB,
+    LocalRewriter,
+    MergeRewriter,
+    PatternSub,
+    SequenceDB,
+    SweepDB,
+    node_rewriter,
+)
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
 
 R = TypeVar("R", bound=LocalRewriter)
@@ -77,3 +92,18 @@ canonical = RuleFamily(canonicalize, ("fast_run", "fast_compile"))
 stable = RuleFamily(stabilize, ("fast_run", "fast_compile"))
 special = RuleFamily(specialize, ("fast_run",))
 overwriting = RuleFamily(overwrite, ("fast_run", "inplace"))
+
+
+MARK = 49.5
+"""Rewriters after this position may let operators overwrite their inputs."""
+
+optdb = SequenceDB("optdb", not_before={"inplace": MARK})
+optdb.register("merge1", MergeRewriter(), 0, "fast_run", "fast_compile", "merge")
+optdb.register("canonicalize", canonicalize, 1, "fast_run", "fast_compile")
+optdb.register("merge1.2", MergeRewriter(), 1.2, "fast_run", "fast_compile", "merge")
+optdb.register("stabilize", stabilize, 1.5, "fast_run", "fast_compile")
+optdb.register("specialize", specialize, 2, "fast_run")
+optdb.register("merge2", MergeRewriter(), 49, "fast_run", "merge")
+optdb.register("add_destroy_handler", AddDestroyHandler(), MARK, "fast_run", "inplace")
+optdb.register("overwrite", overwrite, 50, "fast_run", "inplace")
+optdb.register("merge3", MergeRewriter(), 100, "fast_run", "merge")

@@ -1,9 +1,14 @@
-"""Fuse operators so that memory is read and written once: products with sums, sums of slices, roots.
+"""Fuse operators so that memory is read and written once (products with sums, sums of slices), or overwrite an input.
 
-Rounding may differ, because a fused operator rounds once.
+Rounding may differ, because a fused operator rounds once. The destroy handler decides whether an input may be
+overwritten; refused rewrites are reverted with the reason.
 """
 
 from cmath import isfinite
+from functools import cache
+
+import torch
+from torch._ops import OpOverload
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
@@ -17,11 +22,14 @@ from explorer.tensor.facts import (
     replace_with,
     shape_of,
 )
+from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.rewrites import Declined, Rewrite
-from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.ops import Op, apply_op, call
 from explorer.tensor.ir.schemas import aten
-from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rules.families import special
+from explorer.tensor.ir.variables import Apply, Constant, Variable
+from explorer.tensor.rewriting import LocalRewriter
+from explorer.tensor.rewriting.patterns import is_commutative
+from explorer.tensor.rules.families import overwriting, special
 
 EXACT = Exactness.EXACT
 MIN_SLICES = 3
@@ -194,3 +202,54 @@ def _inner(variable: Variable, root: Apply, *targets: object) -> Apply | None:
     """The owner of a variable if it is one of these operators and only the root uses it."""
     owner = owned_by(variable, *targets)
     return owner if owner is not None and owner is not root and read_once(variable) else None
+
+
+class WriteOverInput(LocalRewriter):
+    """An elementwise operator overwrites its first input, or with `second` the second input of a sum or product."""
+
+    exactness = Exactness.EXACT
+    reentrant = False
+
+    def __init__(self, second: bool = False) -> None:
+        self.second = second
+        self.name = "write_over_second_input" if second else "write_over_input"
+
+    def requirements(self) -> list[DestroyHandler]:
+        return [DestroyHandler()]
+
+    def transform(self, node: Apply) -> Rewrite:
+        target = inplace_overload(node.op.target)
+        if target is None or not node.inputs or len(node.outputs) != 1:
+            return False
+        if self.second and not (len(node.inputs) == 2 and is_commutative(node.op)):
+            return False
+        inputs = node.inputs[::-1] if self.second else node.inputs
+        goal = inputs[0]
+        if goal.owner is None:
+            what = "a constant" if isinstance(goal, Constant) else "an input"
+            return Declined(f"{goal.name or 'its input'} is {what} of the graph")
+        if goal.type != node.outputs[0].type:
+            return Declined(f"a {node.outputs[0].type} cannot overwrite a {goal.type}", goal.owner)
+        return apply_op(Op(target, node.op.arguments), inputs).outputs
+
+
+@cache
+def inplace_overload(target: OpOverload) -> OpOverload | None:
+    """The in-place overload of an elementwise operator, which overwrites its first argument; or None."""
+    schema = target._schema
+    if torch.Tag.pointwise not in target.tags or schema.is_mutable or schema.name.endswith("_"):
+        return None
+    namespace, _, name = schema.name.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), f"{name}_", None)
+    if packet is None or target._overloadname not in packet.overloads():
+        return None
+    found: OpOverload = getattr(packet, target._overloadname)
+    arguments = found._schema.arguments
+    same = [(a.name, str(a.type)) for a in arguments] == [(a.name, str(a.type)) for a in schema.arguments]
+    writes = [a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write]
+    first = arguments[0].name if arguments else ""
+    return found if same and writes == [first] and str(arguments[0].type) == "Tensor" else None
+
+
+overwriting.add(WriteOverInput())
+overwriting.add(WriteOverInput(second=True))

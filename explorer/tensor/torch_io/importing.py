@@ -1,4 +1,4 @@
-"""Import an exported program or a module as a tensor graph."""
+"""Import an exported program, a module or a compiled circuit as a tensor graph."""
 
 import copy
 import inspect
@@ -11,27 +11,31 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import fx, nn
+from torch import Tensor, fx, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 from torch.utils._pytree import tree_map
 
-from explorer.backend import EvaluatedCircuit
+from explorer.backend import EvaluatedCircuit, TorchCircuit, TorchInputLayer
+from explorer.backend.layers import TorchDiscreteLayer
 from explorer.errors import ExportError, check_name
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.graph.gradients import KeepGradients
 from explorer.tensor.graph.interface import Held, Interface, Mutation
-from explorer.tensor.graph.sharing import sharing_of
-from explorer.tensor.ir.fakes import exclusively
+from explorer.tensor.graph.outputs import KeepGradients, sharing_of
+from explorer.tensor.ir.result_types import exclusively
 from explorer.tensor.ir.variables import Constant, Variable
-from explorer.tensor.torch_io.circuit_modules import with_named_layers
-from explorer.tensor.torch_io.differentiable import DIFFERENTIABLE
-from explorer.tensor.torch_io.failures import first_line, reason, without_reports
-from explorer.tensor.torch_io.gradient_modes import DETACH, detach_parts
+from explorer.tensor.torch_io.export_support import (
+    DETACH,
+    DIFFERENTIABLE,
+    detach_parts,
+    first_line,
+    reason,
+    training_modes,
+    without_reports,
+)
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
 from explorer.tensor.torch_io.nodes import NodeReader, static_type, where
-from explorer.tensor.torch_io.training_modes import training_modes
-from explorer.tensor.torch_io.whole_layers import with_whole_layers
+from explorer.tensor.torch_io.whole_layers import with_named_layers, with_whole_layers
 
 LEVELS = ("circuit", "functional", "core")
 """`functional`: composite operators stay whole (convolution, batch norm, linear, softmax); `core`: core ATen only;
@@ -308,3 +312,25 @@ def _user_line(error: BaseException | None) -> str:
                 return f" at {Path(frame.filename).name}:{frame.lineno}"
         error = error.__cause__ or error.__context__
     return ""
+
+
+def from_circuit(
+    circuit: TorchCircuit,
+    *,
+    batch_size: int = 1,
+    level: str = "functional",
+    training: bool = False,
+) -> FunctionGraph:
+    """Export a circuit for rows (B, D) as a graph; with `training` its parameters may change.
+
+    Raises: ExportError, UnknownNameError, as `from_module` does.
+    """
+    x = example_rows(circuit, batch_size)
+    return from_module(circuit, (x,), level=level, training=training)
+
+
+def example_rows(circuit: TorchCircuit, batch_size: int) -> Tensor:
+    """Zeros (B, D) of a type that the circuit accepts: integers if all of its variables are discrete."""
+    inputs = [layer for layer in circuit.graph.nodes.values() if isinstance(layer, TorchInputLayer) and layer.scope_idx]
+    discrete = all(isinstance(layer, TorchDiscreteLayer) for layer in inputs)
+    return torch.zeros(batch_size, circuit.num_variables, dtype=torch.long if discrete else None)

@@ -1,13 +1,15 @@
-"""Layers of circuits as operators: `circuit::TorchSumLayer` and so on, one for each class of compiled layers.
+"""Circuits inside a module that is exported: the paths of their layers, and layers as operators.
 
-An operator is composite: it is evaluated, differentiated, mapped and compiled as the operators of PyTorch that the
-`forward` of the layer calls. To open it in a graph, run the pass `DecomposeLayers`.
+With `operators="circuit"` a layer is an operator: `circuit::TorchSumLayer` and so on, one per class of compiled layers.
+It is composite: it is evaluated, differentiated, mapped and compiled as the operators of PyTorch that the `forward` of
+the layer calls. To open it in a graph, run the pass `DecomposeLayers`.
 """
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -20,7 +22,50 @@ from explorer.backend.semiring import Semiring
 from explorer.errors import UnknownNameError
 from explorer.graph import config_of, field_names, nested_of
 from explorer.graph.text import value_text
-from explorer.tensor.torch_io.circuit_modules import replace_circuits
+from explorer.trace import LAYER
+
+
+def replace_circuits(module: nn.Module, change: Callable[[EvaluatedCircuit], EvaluatedCircuit]) -> nn.Module:
+    """A module with the same parameters and buffers, in which `change` made something else of each circuit."""
+    if isinstance(module, EvaluatedCircuit):
+        return change(module)
+    children = {name: replace_circuits(child, change) for name, child in module.named_children()}
+    if all(children[name] is child for name, child in module.named_children()):
+        return module
+    copied = copy.copy(module)
+    copied._modules = {**module._modules, **children}
+    return copied
+
+
+def with_named_layers(module: nn.Module) -> nn.Module:
+    """A module whose exported operators have the path of the layer that they evaluate: `layer.12` in a circuit.
+
+    What evaluates parameters, before all layers, has no such path.
+    """
+    return replace_circuits(module, _name_layers)
+
+
+class _Layer(nn.Module):
+    """Evaluates a layer under the path of this module."""
+
+    def forward(self, evaluate: Callable[[], Tensor]) -> Tensor:
+        return evaluate()
+
+
+def _name_layers(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
+    copied = copy.copy(circuit)
+    paths = nn.Module()
+    for node in circuit.graph.nodes:
+        paths.add_module(str(node), _Layer())
+    copied._modules = {**circuit._modules, LAYER: paths}
+    evaluate: Callable[..., Tensor] = partial(type(circuit).evaluate_layer, copied)
+
+    def evaluate_named(planned: Any, x: Tensor, values: Mapping[int, Tensor], parameters: Any) -> Tensor:
+        return paths.get_submodule(str(planned.node))(partial(evaluate, planned, x, values, parameters))
+
+    copied.evaluate_layer = evaluate_named
+    return copied
+
 
 NAMESPACE = "circuit"
 SCHEMA = "(Tensor x, Tensor[] parameters, str layer) -> Tensor"

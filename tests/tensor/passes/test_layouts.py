@@ -10,8 +10,7 @@ from explorer.rewrite import PassManager
 from explorer.tensor import FunctionGraph, from_module, to_module
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from explorer.tensor.rules import canonicalize
-from explorer.tensor.rules.optdb import optdb
+from explorer.tensor.rules import canonicalize, optdb
 from tests.tensor.passes.checking import check_reason, graph_pass, ops, read
 
 X = torch.linspace(-2.0, 2.0, 24).sin().reshape(2, 3, 4)

@@ -3,7 +3,7 @@
 import pytest
 
 from explorer.tensor import FunctionGraph, call
-from explorer.tensor.graph.order import Order
+from explorer.tensor.graph.wiring import Order
 from tests.tensor.passes.checking import aten, graph_pass, ops, run, tensor
 
 SIZES = (25, 50, 100)

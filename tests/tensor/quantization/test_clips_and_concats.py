@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
-from explorer.tensor.passes.quantized_clips import optimize_quantize_clip
+from explorer.tensor.passes.clips import optimize_quantize_clip
 from tests.tensor.quantization.building import (
     A,
     B,
