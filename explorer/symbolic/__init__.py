@@ -1,5 +1,6 @@
 """Level 0: circuits as data, without tensors: layers, parameter graphs, initializers, structure, files."""
 
+from explorer.symbolic.arrangement_operators import *  # noqa: F403
 from explorer.symbolic.builder import CircuitBuilder as CircuitBuilder
 from explorer.symbolic.circuit import Circuit as Circuit
 from explorer.symbolic.cirkit import (
@@ -53,4 +54,3 @@ from explorer.symbolic.scope import (
 )
 from explorer.symbolic.structure import Finding as Finding
 from explorer.symbolic.values import with_values as with_values
-from explorer.symbolic.zeros import zeros_of_node as zeros_of_node

@@ -21,10 +21,9 @@ from explorer.symbolic.layers import (
     RearrangeLayer,
     SumLayer,
 )
-from explorer.symbolic.parameters import ParameterNode
+from explorer.symbolic.parameters import ParameterNode, Zeros, fixed_values, known_zeros
 from explorer.symbolic.scope import Scope
 from explorer.symbolic.structure import Finding
-from explorer.symbolic.zeros import Zeros, fixed_values, known_zeros
 
 Position = tuple[int, int]
 """A unit that a layer reads: the number of the input, and the unit of that input."""

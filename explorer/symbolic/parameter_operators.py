@@ -1,13 +1,16 @@
-"""The operators on parameters: one class each, with its config as fields and the shape of its result."""
+"""The operators on parameters that compute: one class each, with its config, result shape and known zeros."""
 
 from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf
 from typing import ClassVar
 
+import numpy as np
+
 from explorer.errors import ShapeError, ValueRangeError
-from explorer.symbolic.checks import Count, check_integers
-from explorer.symbolic.parameters import EntrywiseParameterOp, ParameterOp, Shape
+from explorer.symbolic.checks import Count
+from explorer.symbolic.parameters import EntrywiseParameterOp, ParameterOp, Shape, Zeros, may_be_nonzero
 
 __all__ = [
     "BinomialTableParameter",
@@ -18,12 +21,9 @@ __all__ = [
     "GaussianProductMeanParameter",
     "GaussianProductStddevParameter",
     "HadamardParameter",
-    "IndexParameter",
-    "KroneckerIdentityParameter",
     "KroneckerParameter",
     "LogParameter",
     "LogSoftmaxParameter",
-    "MixingWeightParameter",
     "OuterProductParameter",
     "OuterSumParameter",
     "PolynomialDifferentialParameter",
@@ -31,14 +31,12 @@ __all__ = [
     "ReduceLSEParameter",
     "ReduceProductParameter",
     "ReduceSumParameter",
-    "ReorderParameter",
     "ScaledSigmoidParameter",
     "SigmoidParameter",
     "SoftmaxParameter",
     "SoftplusParameter",
     "SquareParameter",
     "SumParameter",
-    "TriangleParameter",
 ]
 
 
@@ -80,6 +78,11 @@ class OuterParameterOp(ParameterOp, ABC):
                 f"found {left} and {right}"
             )
         return (*left[: self.axis], left[self.axis] * right[self.axis], *left[self.axis + 1 :])
+
+    def _nonzero_pairs(self, operands: Sequence[Zeros | None]) -> tuple[Zeros, Zeros]:
+        """The entries of each operand that may be nonzero, to be broadcast to all pairs."""
+        left, right = map(may_be_nonzero, self.inputs, operands)
+        return np.expand_dims(left, self.axis + 1), np.expand_dims(right, self.axis)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,20 +151,36 @@ class LogParameter(EntrywiseParameterOp):
 class SquareParameter(EntrywiseParameterOp):
     """x * x."""
 
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        return operands[0]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConjugateParameter(EntrywiseParameterOp):
     """The complex conjugate."""
+
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        return operands[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SumParameter(PairwiseParameterOp):
     """x + y."""
 
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        left, right = operands
+        return None if left is None or right is None else left & right
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HadamardParameter(PairwiseParameterOp):
     """x * y, elementwise."""
+
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        left, right = operands
+        if left is None or right is None:
+            return right if left is None else left
+        return left | right
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,63 +195,48 @@ class KroneckerParameter(ParameterOp):
             raise ShapeError(f"KroneckerParameter needs operands of equal rank; found {left} and {right}")
         return tuple(a * b for a, b in zip(left, right, strict=True))
 
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        left, right = map(may_be_nonzero, self.inputs, operands)
+        return ~np.kron(left, right).astype(bool)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OuterProductParameter(OuterParameterOp):
     """All products of entries of two operands along an axis; the first operand varies slower."""
+
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        slow, fast = self._nonzero_pairs(operands)
+        return ~(slow & fast).reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OuterSumParameter(OuterParameterOp):
     """All sums of entries of two operands along an axis; the first operand varies slower."""
 
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        slow, fast = self._nonzero_pairs(operands)
+        return ~(slow | fast).reshape(self.shape)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReduceSumParameter(ReduceParameterOp):
     """The sum along an axis."""
+
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        return None if operands[0] is None else np.asarray(operands[0].all(axis=self.axis))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReduceProductParameter(ReduceParameterOp):
     """The product along an axis."""
 
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        return None if operands[0] is None else np.asarray(operands[0].any(axis=self.axis))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReduceLSEParameter(ReduceParameterOp):
     """log sum exp along an axis."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class IndexParameter(ParameterOp):
-    """The entries at some indices along an axis, in the order of `indices`, which may repeat.
-
-    Raises: ValueRangeError unless there is an index and each is from 0 to the size of the axis less one; DataTypeError.
-    """
-
-    indices: tuple[int, ...]
-    axis: int = -1
-
-    def _check(self) -> None:
-        object.__setattr__(self, "indices", check_integers(self, "indices", self.indices))
-        size = self.inputs[0].shape[self.axis]
-        odd = [index for index in self.indices if not 0 <= index < size]
-        if odd or not self.indices:
-            found = odd[0] if odd else "none"
-            raise ValueRangeError(f"IndexParameter needs indices from 0 to {size - 1}; found {found}")
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        return (*shapes[0][: self.axis], len(self.indices), *shapes[0][self.axis + 1 :])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MixingWeightParameter(ParameterOp):
-    """The weight of a sum that mixes its inputs unit by unit: (K, H) -> (K, H*K), one diagonal block per input."""
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        if len(shapes[0]) != 2:
-            raise ShapeError(f"MixingWeightParameter needs the shape (units, arity); found {shapes[0]}")
-        units, arity = shapes[0]
-        return (units, arity * units)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,73 +324,3 @@ class BinomialTableParameter(ParameterOp):
         if len(shapes[0]) != 1:
             raise ShapeError(f"BinomialTableParameter needs the shape (units,); found {shapes[0]}")
         return (shapes[0][0], self.total_count + 1)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class KroneckerIdentityParameter(ParameterOp):
-    """The Kronecker product with the identity matrix: (O, C) -> (O*size, C*size); the operand varies slower.
-
-    Raises: ShapeError unless the operand has two axes; ValueRangeError unless size >= 1.
-    """
-
-    size: Count
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        if len(shapes[0]) != 2:
-            raise ShapeError(f"KroneckerIdentityParameter needs a matrix; found the shape {shapes[0]}")
-        rows, columns = shapes[0]
-        return (rows * self.size, columns * self.size)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReorderParameter(ParameterOp):
-    """An axis whose entries are in another order: it is viewed as several axes, which are transposed.
-
-    Entry (a, b, ..) of the axis, viewed as axes of these `sizes`, becomes entry (axes order[0], order[1], ..) of the
-    result. Raises: ShapeError unless the product of `sizes` is the size of the axis; ValueRangeError unless `order` is
-    a permutation of their positions; DataTypeError.
-    """
-
-    sizes: tuple[int, ...]
-    order: tuple[int, ...]
-    axis: int = -1
-
-    def _check(self) -> None:
-        for name in ("sizes", "order"):
-            object.__setattr__(self, name, check_integers(self, name, getattr(self, name)))
-        if sorted(self.order) != list(range(len(self.sizes))):
-            raise ValueRangeError(
-                f"ReorderParameter: order must be a permutation of 0 .. {len(self.sizes) - 1}; found {self.order}"
-            )
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        shape = shapes[0]
-        if prod(self.sizes) != shape[self.axis]:
-            raise ShapeError(
-                f"ReorderParameter: the product of the sizes {self.sizes} must be that of axis {self.axis} of {shape}"
-            )
-        return shape
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TriangleParameter(ParameterOp):
-    """One half of what is symmetric: of the entries (i, j) of an axis those with i <= j, in this order.
-
-    The axis is viewed as (size, block, size, block), so that an entry is a block (a, b). With `add`, the entry (j, i)
-    with its block transposed is added to (i, j) where i < j: for the columns of a weight whose inputs are symmetric.
-    Raises: ShapeError unless the size of the axis is (size * block)^2; ValueRangeError.
-    """
-
-    size: Count
-    block: Count = 1
-    add: bool = False
-    axis: int = -1
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        shape = shapes[0]
-        if (self.size * self.block) ** 2 != shape[self.axis]:
-            raise ShapeError(
-                f"TriangleParameter: axis {self.axis} of {shape} must have ({self.size} * {self.block})^2 entries"
-            )
-        entries = self.size * (self.size + 1) // 2 * self.block**2
-        return (*shape[: self.axis], entries, *shape[self.axis + 1 :])

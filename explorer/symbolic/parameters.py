@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from explorer.errors import DataTypeError, ShapeError, ValueRangeError
 from explorer.graph import config_of, value_text
@@ -27,6 +28,7 @@ from explorer.symbolic.initializers import (
 )
 
 Shape = tuple[int, ...]
+Zeros = NDArray[np.bool_]
 
 
 class DataType(Enum):
@@ -50,6 +52,13 @@ class ParameterNode(ABC):
     @abstractmethod
     def operands(self) -> "tuple[ParameterNode, ...]":
         """The operands of this node, in order."""
+
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        """Return which entries are zero for all values of the learned leaves, from the known zeros of the operands.
+
+        None if no entry is known to be zero, which is what an operator without this method says.
+        """
+        return None
 
     def nodes(self) -> "Iterator[ParameterNode]":
         """All nodes of the expression in topological order, this one last, and shared nodes once."""
@@ -101,6 +110,10 @@ class TensorParameter(ParameterNode):
     def operands(self) -> tuple[ParameterNode, ...]:
         return ()
 
+    def known_zeros(self, *operands: Zeros | None) -> Zeros | None:
+        values = fixed_values(self)
+        return None if values is None else np.asarray(values == 0)
+
     def __repr__(self) -> str:
         return f"TensorParameter{self.size}" if self.name is None else f"TensorParameter[{self.name}]{self.size}"
 
@@ -111,6 +124,32 @@ def constant(value: ArrayLike) -> TensorParameter:
     kind = {"i": DataType.INTEGER, "u": DataType.INTEGER, "c": DataType.COMPLEX}
     dtype = kind.get(initializer.value.dtype.kind, DataType.REAL)
     return TensorParameter(initializer.value.shape, dtype, learnable=False, initializer=initializer)
+
+
+def fixed_values(parameter: ParameterNode | None) -> NDArray[np.generic] | None:
+    """Return the values of a fixed leaf, with its shape; None for any other parameter."""
+    if not isinstance(parameter, TensorParameter) or parameter.learnable:
+        return None
+    if not isinstance(parameter.initializer, ConstantInitializer):
+        return None
+    return np.broadcast_to(parameter.initializer.value, parameter.shape)
+
+
+def known_zeros(parameter: ParameterNode) -> Zeros | None:
+    """Return which entries of a parameter are certainly zero, with its shape; None if none are known.
+
+    Only fixed leaves are known; entries that become zero by learning, underflow or cancellation are not.
+    """
+    known: dict[ParameterNode, Zeros | None] = {}
+    for node in parameter.nodes():
+        zeros = node.known_zeros(*(known[operand] for operand in node.operands))
+        known[node] = zeros if zeros is not None and zeros.any() else None
+    return known[parameter]
+
+
+def may_be_nonzero(operand: ParameterNode, zeros: Zeros | None) -> Zeros:
+    """Return the entries of an operand that are not known to be zero."""
+    return np.ones(operand.shape, dtype=bool) if zeros is None else ~zeros
 
 
 def _check_size(size: object) -> Shape:

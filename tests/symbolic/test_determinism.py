@@ -37,7 +37,7 @@ from explorer.symbolic import (
     exclusion,
     reads_of_units,
 )
-from explorer.symbolic.zeros import known_zeros
+from explorer.symbolic.parameters import known_zeros
 from tests.fuzzing import seeded
 from tests.oracle import constant_leaf_values, layer_values, parameter_value
 from tests.symbolic.building import chain, leaf

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from explorer.symbolic import layers, parameter_operators as operators
+from explorer.symbolic import arrangement_operators as arrangements, layers, parameter_operators as operators
 from explorer.symbolic.layers import Layer
 from explorer.symbolic.parameters import ParameterOp
 
@@ -35,11 +35,11 @@ OPERATORS: Mapping[str, type[ParameterOp]] = MappingProxyType(
         "GaussianProductMean": operators.GaussianProductMeanParameter,
         "GaussianProductStddev": operators.GaussianProductStddevParameter,
         "HadamardParameter": operators.HadamardParameter,
-        "IndexParameter": operators.IndexParameter,
+        "IndexParameter": arrangements.IndexParameter,
         "KroneckerParameter": operators.KroneckerParameter,
         "LogParameter": operators.LogParameter,
         "LogSoftmaxParameter": operators.LogSoftmaxParameter,
-        "MixingWeightParameter": operators.MixingWeightParameter,
+        "MixingWeightParameter": arrangements.MixingWeightParameter,
         "OuterProductParameter": operators.OuterProductParameter,
         "OuterSumParameter": operators.OuterSumParameter,
         "PolynomialDifferential": operators.PolynomialDifferentialParameter,

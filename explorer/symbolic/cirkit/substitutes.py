@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from explorer.errors import ConversionError, located
 from explorer.graph import Graph, parameters_of
-from explorer.symbolic.circuit import Circuit
-from explorer.symbolic.derivation import LeafLabel
-from explorer.symbolic.layers import Layer, RearrangeLayer, SumLayer
-from explorer.symbolic.parameter_operators import (
+from explorer.symbolic.arrangement_operators import (
     IndexParameter,
     KroneckerIdentityParameter,
-    KroneckerParameter,
     ReorderParameter,
     TriangleParameter,
 )
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.derivation import LeafLabel
+from explorer.symbolic.layers import Layer, RearrangeLayer, SumLayer
+from explorer.symbolic.parameter_operators import KroneckerParameter
 from explorer.symbolic.parameters import ParameterNode, constant
 
 Matrix = NDArray[np.float64]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from explorer.errors import ConversionError, DataTypeError, ShapeError, check_name, check_type
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.packages import require
+from explorer.symbolic.arrangement_operators import IndexParameter
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
 from explorer.symbolic.cirkit.detecting import class_name, is_cirkit
@@ -25,7 +26,6 @@ from explorer.symbolic.initializers import (
     UniformInitializer,
 )
 from explorer.symbolic.layers import EvidenceLayer, HadamardLayer, InputLayer, KroneckerLayer, Layer
-from explorer.symbolic.parameter_operators import IndexParameter
 from explorer.symbolic.parameters import ParameterNode, ParameterOp, TensorParameter
 
 LAYER_NAMES: Mapping[type[Layer], str] = {kind: name for name, kind in LAYERS.items()}

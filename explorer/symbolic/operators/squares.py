@@ -7,6 +7,7 @@ product, which can be shattered, so it pays for few units only.
 from dataclasses import replace
 
 from explorer.graph import parameters_of
+from explorer.symbolic.arrangement_operators import TriangleParameter
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import (
     BinomialLayer,
@@ -21,7 +22,6 @@ from explorer.symbolic.layers import (
     SumLayer,
 )
 from explorer.symbolic.operators.weights import mixes_unit_by_unit
-from explorer.symbolic.parameter_operators import TriangleParameter
 
 MAX_HALVED_UNITS = 8
 """A layer of more units is squared with all K^2, so that its sums can be shattered.

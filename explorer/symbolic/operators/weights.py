@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from explorer.symbolic.layers import SumLayer
-from explorer.symbolic.operators.units import PairUnits, is_ascending
-from explorer.symbolic.parameter_operators import (
+from explorer.symbolic.arrangement_operators import (
     KroneckerIdentityParameter,
-    KroneckerParameter,
     MixingWeightParameter,
     ReorderParameter,
     TriangleParameter,
 )
+from explorer.symbolic.layers import SumLayer
+from explorer.symbolic.operators.units import PairUnits, is_ascending
+from explorer.symbolic.parameter_operators import KroneckerParameter
 from explorer.symbolic.parameters import ParameterNode
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.symbolic import parameter_operators as symbolic
+from explorer.symbolic import arrangement_operators as symbolic
 
 __all__ = [
     "TorchFlattenParameter",
