@@ -1,9 +1,9 @@
 """Learning the parameters of a compiled circuit: by gradient descent and by expectation-maximization."""
 
+from explorer.backend.parameters import Domain as Domain, Link as Link, Role as Role
 from explorer.learning.counts import ExpectedCounts as ExpectedCounts
 from explorer.learning.data import DataSet as DataSet, ImageData as ImageData
 from explorer.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
-from explorer.learning.links import Link as Link
 from explorer.learning.loop import (
     Epoch as Epoch,
     TrainingResult as TrainingResult,
@@ -11,8 +11,6 @@ from explorer.learning.loop import (
     train as train,
 )
 from explorer.learning.maximization import MaximizationOptions as MaximizationOptions
-from explorer.learning.operators import Domain as Domain, declare_operator as declare_operator
 from explorer.learning.options import TrainingOptions as TrainingOptions
-from explorer.learning.roles import Role as Role, declare_roles as declare_roles
 from explorer.learning.sources import load_source as load_source
 from explorer.learning.structures import STRUCTURES as STRUCTURES, build_structure as build_structure

@@ -11,17 +11,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from explorer.backend import (
-    TorchBinomialLayer,
-    TorchCircuit,
-    TorchGaussianLayer,
-    TorchLayer,
+from explorer.backend import TorchBinomialLayer, TorchCircuit, TorchEvidenceLayer, TorchGaussianLayer, TorchLayer
+from explorer.backend.parameters import (
+    Domain,
+    Link,
+    Role,
+    TorchLeafParameter,
+    TorchParameter,
+    TorchParameterNode,
+    TorchParameterOp,
 )
-from explorer.backend.parameters import TorchLeafParameter, TorchParameter, TorchParameterNode, TorchParameterOp
+from explorer.backend.parameters.roles import ExpLink, IdentityLink, SigmoidLink
 from explorer.errors import LearningError
-from explorer.learning.links import ExpLink, IdentityLink, Link, SigmoidLink
-from explorer.learning.operators import Domain, is_declared, link_of, operand_domain
-from explorer.learning.roles import Role, has_roles, roles_of
+from explorer.graph import nested_of, parameters_of
 from explorer.symbolic import TensorParameter
 
 MAX_LOWER_BOUND = 1e-6
@@ -106,7 +108,7 @@ class _Search:
         binomials: list[Binomials] = []
         for node, layer in self.circuit.graph.nodes.items():
             singles: dict[Role, Single] = {}
-            for name, parameter, role in roles_of(layer):
+            for name, parameter, role in _roles(layer):
                 if not self._below(parameter):
                     if role in (Role.MEAN, Role.STDDEV) and self._is_learned(layer):
                         singles[role] = self._single(layer, name, parameter)
@@ -148,7 +150,9 @@ class _Search:
                     link, leaf = found
                     leaves[domain, link][fold] = leaf
                     continue
-                inner, leaf = operand_domain(value, domain), next(leaf for leaf in below if leaf in self.learned)
+                assert isinstance(value, TorchParameterOp)
+                leaf = next(leaf for leaf in below if leaf in self.learned)
+                inner = value.operand_domains.get(domain)
                 if inner is None:
                     raise self._error(leaf, _passes_through(value, name, layer))
                 for source, slice_idx in _operands(parameter, at, fold):
@@ -166,7 +170,8 @@ class _Search:
         if isinstance(value, TorchLeafParameter):
             return IdentityLink() if domain is Domain.LINEAR else ExpLink(), value.leaves[fold]
         assert isinstance(value, TorchParameterOp)
-        link, leaf = link_of(value, domain), _leaf_of(parameter, node, fold)
+        link = value.link() if value.link_domain is domain else None
+        leaf = _leaf_of(parameter, node, fold)
         return None if link is None or leaf is None else (link, leaf)
 
     def _check_weights(self, link: Link, learned: Sequence[TensorParameter], layer: TorchLayer, name: str) -> None:
@@ -189,7 +194,8 @@ class _Search:
                 leaves.append(value.leaves[fold])
                 links.append(leaf_link or IdentityLink())
                 continue
-            link = link_of(value) if isinstance(value, TorchParameterOp) and leaf_link is None else None
+            assert isinstance(value, TorchParameterOp)
+            link = value.link() if value.link_domain is Domain.LINEAR and leaf_link is None else None
             leaf = _leaf_of(parameter, node, fold)
             if link is None or link.normalized_axis is not None or leaf is None:
                 odd = next(iter(self._leaves_below(parameter, node, fold)))
@@ -221,7 +227,7 @@ class _Search:
             raise self._error(leaf, f"several layers share it, and use it in different ways, one of them as {what}")
 
     def _is_learned(self, layer: TorchLayer) -> bool:
-        return any(self._below(parameter) for _, parameter, _ in roles_of(layer))
+        return any(self._below(parameter) for _, parameter, _ in _roles(layer))
 
     def _below(self, parameter: TorchParameter) -> dict[TensorParameter, None]:
         """The learned leaves of a parameter, in order."""
@@ -272,6 +278,20 @@ def _leaf_of(parameter: TorchParameter, node: int, fold: int) -> TensorParameter
     return below.leaves[slice_idx] if len(operands) == 1 and isinstance(below, TorchLeafParameter) else None
 
 
+def _roles(
+    layer: TorchLayer, path: str = "", is_observed: bool = False
+) -> Iterator[tuple[str, TorchParameter, Role | None]]:
+    """Yield the parameters of a layer and of its nested layers: path (`below.weight`), graph, and role, if it has one.
+
+    An observed layer is a constant factor: of its parameters, only weights have a role.
+    """
+    for name, parameter in parameters_of(layer).items():
+        role = layer.roles.get(name)
+        yield f"{path}{name}", parameter, None if is_observed and role not in (Role.WEIGHTS, Role.LOG_WEIGHTS) else role
+    for name, nested in nested_of(layer).items():
+        yield from _roles(nested, f"{path}{name}.", is_observed or isinstance(layer, TorchEvidenceLayer))
+
+
 def _name(value: object) -> str:
     return type(value).__name__.removeprefix("Torch")
 
@@ -285,10 +305,12 @@ def _a(value: object) -> str:
 def _without_role(layer: TorchLayer, name: str) -> str:
     """The reason that a parameter of a layer has no role."""
     reason = f"it is the {name} of {_a(layer)}"
-    return reason if has_roles(layer) else f"{reason}, whose roles are not declared (declare_roles)"
+    return reason if layer.roles or nested_of(layer) else f"{reason}, which declares no `roles`"
 
 
 def _passes_through(value: TorchParameterNode, name: str, layer: TorchLayer) -> str:
     """The reason that an operator is between a leaf and a parameter of a layer."""
     reason = f"it passes through {_name(value)} to the {name} of {_a(layer)}"
-    return reason if is_declared(value) else f"{reason}, and {_name(value)} is not declared (declare_operator)"
+    assert isinstance(value, TorchParameterOp)
+    is_declared = value.operand_domains or type(value).link is not TorchParameterOp.link
+    return reason if is_declared else f"{reason}, which declares neither `operand_domains` nor `link`"

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend.parameters import Domain
 from explorer.backend.queries.stages import stages_of
 from explorer.backend.queries.structure import require_tractable
 from explorer.errors import CircuitError, LearningError, ShapeError, check_type
@@ -22,7 +23,6 @@ from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed
 from explorer.learning.counts import KINDS, ExpectedCounts
 from explorer.learning.evaluation import check_circuit, require_distribution
 from explorer.learning.maximization import MaximizationOptions, WeightStep, find_steps
-from explorer.learning.operators import Domain
 from explorer.symbolic import TensorParameter
 
 MAX_BYTES = 2**28

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
+from explorer.backend.parameters.roles import MARGIN, Link
 from explorer.errors import LearningError, ValueRangeError
 from explorer.learning.closed_forms import ClosedForms, Normals, Single
 from explorer.learning.counts import ExpectedCounts
-from explorer.learning.links import MARGIN, Link
 from explorer.symbolic import TensorParameter
 from explorer.symbolic.checks import check_fields
 

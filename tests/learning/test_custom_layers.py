@@ -1,4 +1,4 @@
-"""Expectation-maximization learns the weights of a layer from outside of the package, once their role is declared."""
+"""Expectation-maximization learns the weights of a custom layer that declares their role."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,9 @@ from torch import Tensor
 from explorer.backend import Semiring, TorchInnerLayer
 from explorer.backend.parameters import TorchParameter
 from explorer.compiler import TorchCompiler
-from explorer.errors import DuplicateNameError, LearningError
+from explorer.errors import LearningError
 from explorer.graph import PARAMETER
-from explorer.learning import ExpectationMaximization, Role, declare_roles
-from explorer.learning.roles import ROLES
+from explorer.learning import ExpectationMaximization, Role
 from explorer.symbolic import CircuitBuilder, InnerLayer, ParameterNode, Shape, SoftmaxParameter, TensorParameter
 from explorer.templates import CategoricalInput
 
@@ -69,13 +68,9 @@ def learned(circuit):
 
 
 def test_a_custom_layer_is_learned_once_its_role_is_declared(monkeypatch):
-    with pytest.raises(LearningError, match=r"it is the share of an AverageLayer, whose roles are not declared"):
+    with pytest.raises(LearningError, match=r"it is the share of an AverageLayer, which declares no `roles`"):
         learned(build(custom=True))
-    monkeypatch.setitem(ROLES, TorchAverageLayer, {})  # restored after the test
-    del ROLES[TorchAverageLayer]
-    declare_roles(TorchAverageLayer, share=Role.WEIGHTS)
+    monkeypatch.setattr(TorchAverageLayer, "roles", {"share": Role.WEIGHTS})
     found, expected = learned(build(custom=True)), learned(build(custom=False))
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value)
-    with pytest.raises(DuplicateNameError, match="TorchAverageLayer has roles already"):
-        declare_roles(TorchAverageLayer, share=Role.WEIGHTS)

@@ -1,4 +1,4 @@
-"""Expectation-maximization learns through parameter operators from outside of the package, once they are declared."""
+"""Expectation-maximization learns through custom parameter operators that declare a link or the domains of operands."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,8 @@ from torch import Tensor
 
 from explorer.backend.parameters import TorchParameterOp
 from explorer.compiler import TorchCompiler
-from explorer.errors import DuplicateNameError, LearningError
-from explorer.learning import Domain, ExpectationMaximization, Link, declare_operator
-from explorer.learning.operators import OPERATORS
+from explorer.errors import LearningError
+from explorer.learning import Domain, ExpectationMaximization, Link
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
@@ -101,17 +100,13 @@ def leaf(*numbers: float) -> TensorParameter:
 def test_a_custom_operator_takes_part_once_it_is_declared(monkeypatch: pytest.MonkeyPatch, fold: bool):
     custom = FlipParameter((HalfSoftmaxParameter((leaf(-1.0, 0.5),)),))
     expected = learned_weight(SoftmaxParameter((leaf(0.25, -0.5),)), fold=fold)
-    known = dict(OPERATORS)
-    monkeypatch.setattr("explorer.learning.operators.OPERATORS", known)
     with pytest.raises(
         LearningError,
-        match=r"odd .* passes through FlipParameter to the weight of a SumLayer, and FlipParameter is not declared",
+        match=r"odd .* passes through FlipParameter to the weight of a SumLayer, which declares neither",
     ):
         learned_weight(custom, fold=fold)
-    declare_operator(TorchFlipParameter, operands={Domain.LINEAR: Domain.LINEAR})
+    monkeypatch.setattr(TorchFlipParameter, "operand_domains", {Domain.LINEAR: Domain.LINEAR})
     with pytest.raises(LearningError, match=r"odd .* passes through HalfSoftmaxParameter"):
         learned_weight(custom, fold=fold)
-    declare_operator(TorchHalfSoftmaxParameter, link=lambda op: HalfSoftmaxLink())
+    monkeypatch.setattr(TorchHalfSoftmaxParameter, "link", lambda op: HalfSoftmaxLink())
     assert learned_weight(custom, fold=fold) == pytest.approx(expected, rel=1e-12)
-    with pytest.raises(DuplicateNameError, match="TorchFlipParameter is declared already"):
-        declare_operator(TorchFlipParameter)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import ClassVar
 
 import torch
@@ -15,11 +16,14 @@ from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
 from explorer.backend.layers.functions import LeafFunction
-from explorer.backend.parameters import FoldSettings, TorchParameter
+from explorer.backend.parameters import FoldSettings, Role, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
 from explorer.graph import FOLDS, SCOPE, LayerKind, config_settings, field_names, nested_of
 from explorer.symbolic import InnerLayer, Layer, Scope, Shape
+
+WEIGHT: Mapping[str, Role] = MappingProxyType({"weight": Role.WEIGHTS})
+"""The roles of a layer that has a weight."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,6 +38,10 @@ class TorchLayer(ABC):
     kind: ClassVar[LayerKind] = "operator"
     may_return_view: ClassVar[bool] = True
     """Whether `forward` may return a view of its inputs or parameters, which the circuit then copies for its caller."""
+
+    roles: ClassVar[Mapping[str, Role]] = MappingProxyType({})
+    """The roles of the parameters by name, so that expectation-maximization learns them. Weights are factors: each
+    output unit is a sum of terms, and each term a product of inputs and entries of weights."""
 
     num_output_units: int
     num_folds: int = field(default=1, metadata=FOLDS)

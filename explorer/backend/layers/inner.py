@@ -7,7 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import ReachedUnits, TorchInnerLayer
+from explorer.backend.layers.base import WEIGHT, ReachedUnits, TorchInnerLayer
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
@@ -32,6 +32,7 @@ class TorchSumLayer(TorchInnerLayer):
 
     compiles = symbolic.SumLayer
     may_return_view = False
+    roles = WEIGHT
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 

@@ -4,15 +4,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import ReachedUnits, TorchInputLayer
+from explorer.backend.layers.base import WEIGHT, ReachedUnits, TorchInputLayer
 from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
 from explorer.backend.layers.functions import LeafFunction, Polynomial, apply
 from explorer.backend.numeric import as_complex, binomial_log_prob, can_inspect
-from explorer.backend.parameters import TorchParameter
+from explorer.backend.parameters import Role, TorchParameter
 from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER
@@ -95,6 +96,7 @@ class TorchEmbeddingLayer(TorchDiscreteLayer):
 
     compiles = symbolic.EmbeddingLayer
     may_return_view = False
+    roles = WEIGHT
     num_states: int
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -125,6 +127,7 @@ class TorchCategoricalLayer(TorchDiscreteLayer):
 
     compiles = symbolic.CategoricalLayer
     may_return_view = False
+    roles = MappingProxyType({"probs": Role.WEIGHTS, "logits": Role.LOG_WEIGHTS})
     num_categories: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
     logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -158,6 +161,7 @@ class TorchBinomialLayer(TorchDiscreteLayer):
     """
 
     may_return_view = False
+    roles = MappingProxyType({"probs": Role.PROBABILITY, "logits": Role.LOG_ODDS})
     total_count: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
     logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -208,6 +212,7 @@ class TorchGaussianLayer(TorchContinuousLayer):
 
     compiles = symbolic.GaussianLayer
     may_return_view = False
+    roles = MappingProxyType({"mean": Role.MEAN, "stddev": Role.STDDEV})
     mean: TorchParameter = field(metadata=PARAMETER)
     stddev: TorchParameter = field(metadata=PARAMETER)
     log_partition: TorchParameter | None = field(default=None, metadata=PARAMETER)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import ReachedUnits, TorchInnerLayer
+from explorer.backend.layers.base import WEIGHT, ReachedUnits, TorchInnerLayer
 from explorer.backend.layers.inner import check_keeps_units, digits, hadamard, log_weights
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
@@ -32,6 +32,7 @@ class TorchCPTLayer(TorchInnerLayer):
     kind = "fused"
     multiplies = True
     may_return_view = False
+    roles = WEIGHT
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -72,6 +73,7 @@ class TorchTuckerLayer(TorchInnerLayer):
     kind = "fused"
     multiplies = True
     may_return_view = False
+    roles = WEIGHT
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -118,6 +120,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
     kind = "fused"
     multiplies = False
     may_return_view = False
+    roles = WEIGHT
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -175,6 +178,7 @@ class TorchMixingLayer(TorchInnerLayer):
     kind = "fused"
     multiplies = False
     may_return_view = False
+    roles = WEIGHT
     weight: TorchParameter = field(metadata=PARAMETER)
 
     def _check(self) -> None:

@@ -15,3 +15,8 @@ from explorer.backend.parameters.parameter import (
     apply_op as apply_op,
     subgraph_parameter as subgraph_parameter,
 )
+from explorer.backend.parameters.roles import (
+    Domain as Domain,
+    Link as Link,
+    Role as Role,
+)

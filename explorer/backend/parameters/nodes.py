@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
+from explorer.backend.parameters.roles import Domain, Domains, Link
 from explorer.graph import FOLDS, config_settings
 from explorer.symbolic import ParameterOp, Shape, TensorParameter
 
@@ -99,6 +100,13 @@ class TorchParameterOp(TorchParameterNode, ABC):
     """Whether a result may be less exact than in double precision because it is small: not a sum, a logarithm, or an
     entry that is chosen or reordered."""
 
+    operand_domains: ClassVar[Domains] = MappingProxyType({})
+    """For expectation-maximization: the domain of the operands for each domain that the result may have. The result, or
+    its exponential, is then a polynomial in the operands, or in their exponentials, without negative coefficients."""
+
+    link_domain: ClassVar[Domain] = Domain.LINEAR
+    """The domain of `link`: LOG if the link computes the exponential of the result."""
+
     in_shapes: tuple[Shape, ...]
 
     def __init_subclass__(cls) -> None:
@@ -112,6 +120,10 @@ class TorchParameterOp(TorchParameterNode, ABC):
     @property
     def flops(self) -> int:
         return max(prod(self.shape), *(prod(shape) for shape in self.in_shapes), self._contraction_flops())
+
+    def link(self) -> Link | None:
+        """The link that this operator is to a leaf, so that expectation-maximization learns the leaf; None if none."""
+        return None
 
     def is_complex(self, inputs: Sequence[bool]) -> bool:
         """Whether an operand is complex; to be overridden by an operator that maps complex numbers to real ones."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.parameters.nodes import TorchParameterOp
+from explorer.backend.parameters.roles import LINEAR
 from explorer.symbolic import arrangement_operators as symbolic
 
 __all__ = [
@@ -27,6 +28,7 @@ class TorchIndexParameter(TorchParameterOp):
     compiles = symbolic.IndexParameter
     may_underflow = False
     keeps_digits = True
+    operand_domains = LINEAR
     indices: tuple[int, ...]
     axis: int
 
@@ -46,6 +48,7 @@ class TorchMixingWeightParameter(TorchParameterOp):
     compiles = symbolic.MixingWeightParameter
     may_underflow = False
     keeps_digits = True
+    operand_domains = LINEAR
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
         return all(inputs)
@@ -61,6 +64,7 @@ class TorchKroneckerIdentityParameter(TorchParameterOp):
     compiles = symbolic.KroneckerIdentityParameter
     may_underflow = False
     keeps_digits = True
+    operand_domains = LINEAR
     size: int
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
@@ -78,6 +82,7 @@ class TorchReorderParameter(TorchParameterOp):
     compiles = symbolic.ReorderParameter
     may_underflow = False
     keeps_digits = True
+    operand_domains = LINEAR
     sizes: tuple[int, ...]
     order: tuple[int, ...]
     axis: int
@@ -127,6 +132,7 @@ class TorchFlattenParameter(TorchParameterOp):
 
     may_underflow = False
     keeps_digits = True
+    operand_domains = LINEAR
     start_axis: int
     end_axis: int
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from explorer.backend.numeric import common_type, in_double_precision
 from explorer.backend.parameters.nodes import TorchParameterOp
+from explorer.backend.parameters.roles import BOTH, LINEAR, LOG
 from explorer.symbolic import parameter_operators as symbolic
 
 __all__ = [
@@ -29,6 +30,7 @@ class TorchKroneckerParameter(TorchParameterOp):
 
     compiles = symbolic.KroneckerParameter
     keeps_digits = True
+    operand_domains = LINEAR
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
         return all(inputs)
@@ -47,6 +49,7 @@ class TorchOuterProductParameter(TorchParameterOp):
 
     compiles = symbolic.OuterProductParameter
     keeps_digits = True
+    operand_domains = LINEAR
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -60,6 +63,7 @@ class TorchOuterSumParameter(TorchParameterOp):
 
     compiles = symbolic.OuterSumParameter
     may_underflow = False
+    operand_domains = LOG
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -73,6 +77,7 @@ class TorchReduceSumParameter(TorchParameterOp):
 
     compiles = symbolic.ReduceSumParameter
     may_underflow = False
+    operand_domains = BOTH
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -84,6 +89,7 @@ class TorchReduceProductParameter(TorchParameterOp):
     """The product along an axis, in double precision on the way: the first factors may underflow where all do not."""
 
     compiles = symbolic.ReduceProductParameter
+    operand_domains = LINEAR
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -96,6 +102,7 @@ class TorchReduceLSEParameter(TorchParameterOp):
 
     compiles = symbolic.ReduceLSEParameter
     may_underflow = False
+    operand_domains = LOG
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -105,6 +112,8 @@ class TorchReduceLSEParameter(TorchParameterOp):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchMatMulParameter(TorchParameterOp):
     """The matrix product (F, A, B) (F, B, C) -> (F, A, C)."""
+
+    operand_domains = LINEAR
 
     def _contraction_flops(self) -> int:
         return 2 * prod(self.in_shapes[0]) * self.in_shapes[1][-1]
@@ -120,6 +129,7 @@ class TorchMatMulParameter(TorchParameterOp):
 class TorchEinsumParameter(TorchParameterOp):
     """A sum of products; `axes` labels the axes of each operand with numbers, and `result` those of the result."""
 
+    operand_domains = LINEAR
     axes: tuple[tuple[int, ...], ...]
     result: tuple[int, ...]
 

@@ -2,12 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
 from explorer.backend.numeric import log
 from explorer.backend.parameters.nodes import TorchParameterOp
+from explorer.backend.parameters.roles import (
+    BOTH,
+    LINEAR,
+    ClampLink,
+    Domain,
+    ExpLink,
+    Link,
+    SigmoidLink,
+    SoftmaxLink,
+    SoftplusLink,
+    SquareLink,
+)
 from explorer.symbolic import parameter_operators as symbolic
 
 __all__ = [
@@ -37,6 +51,9 @@ class TorchSoftmaxParameter(TorchParameterOp):
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
         return self.axis == len(self.shape) - 1
 
+    def link(self) -> Link:
+        return SoftmaxLink(self.axis)
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.softmax(operands[0], dim=self.axis + 1)
 
@@ -48,7 +65,11 @@ class TorchLogSoftmaxParameter(TorchParameterOp):
     compiles = symbolic.LogSoftmaxParameter
     may_underflow = False
     keeps_digits = True
+    link_domain = Domain.LOG
     axis: int
+
+    def link(self) -> Link:
+        return SoftmaxLink(self.axis)
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.log_softmax(operands[0], dim=self.axis + 1)
@@ -59,6 +80,9 @@ class TorchSigmoidParameter(TorchParameterOp):
     """1 / (1 + exp(-x))."""
 
     compiles = symbolic.SigmoidParameter
+
+    def link(self) -> Link:
+        return SigmoidLink()
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.sigmoid(operands[0])
@@ -71,6 +95,9 @@ class TorchScaledSigmoidParameter(TorchParameterOp):
     compiles = symbolic.ScaledSigmoidParameter
     vmin: float
     vmax: float
+
+    def link(self) -> Link:
+        return SigmoidLink(self.vmin, self.vmax)
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.sigmoid(operands[0]) * (self.vmax - self.vmin) + self.vmin
@@ -85,6 +112,9 @@ class TorchClampParameter(TorchParameterOp):
     vmin: float | None
     vmax: float | None
 
+    def link(self) -> Link:
+        return ClampLink(-inf if self.vmin is None else self.vmin, inf if self.vmax is None else self.vmax)
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.clamp(operands[0], min=self.vmin, max=self.vmax)
 
@@ -96,6 +126,9 @@ class TorchSoftplusParameter(TorchParameterOp):
     compiles = symbolic.SoftplusParameter
     keeps_digits = True
 
+    def link(self) -> Link:
+        return SoftplusLink()
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.nn.functional.softplus(operands[0])
 
@@ -105,6 +138,10 @@ class TorchExpParameter(TorchParameterOp):
     """exp(x)."""
 
     compiles = symbolic.ExpParameter
+    operand_domains = MappingProxyType({Domain.LINEAR: Domain.LOG})
+
+    def link(self) -> Link:
+        return ExpLink()
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.exp(operands[0])
@@ -116,6 +153,7 @@ class TorchLogParameter(TorchParameterOp):
 
     compiles = symbolic.LogParameter
     may_underflow = False
+    operand_domains = MappingProxyType({Domain.LOG: Domain.LINEAR})
 
     def forward(self, *operands: Tensor) -> Tensor:
         return log(operands[0])
@@ -127,6 +165,10 @@ class TorchSquareParameter(TorchParameterOp):
 
     compiles = symbolic.SquareParameter
     keeps_digits = True
+    operand_domains = LINEAR
+
+    def link(self) -> Link:
+        return SquareLink()
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.square(operands[0])
@@ -150,6 +192,7 @@ class TorchSumParameter(TorchParameterOp):
 
     compiles = symbolic.SumParameter
     may_underflow = False
+    operand_domains = BOTH
 
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] + operands[1]
@@ -161,6 +204,7 @@ class TorchHadamardParameter(TorchParameterOp):
 
     compiles = symbolic.HadamardParameter
     keeps_digits = True
+    operand_domains = LINEAR
 
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] * operands[1]

@@ -1,12 +1,16 @@
-"""Links: how the numbers of a leaf become a probability or a standard deviation, and back.
+"""Declarations of layers and parameter operators for expectation-maximization: roles, domains and links.
 
-An M-step finds the best value, such as a row of probabilities; the inverse of the link is what is stored in the leaf.
-All computations are in double precision.
+An M-step finds the best value of a leaf behind a link, such as a softmax: a row of probabilities, of which the inverse
+of the link is stored in the leaf. Between this value and the parameter of a layer may be operators that only add and
+multiply, so that the likelihood is a polynomial in the values. All computations are in double precision.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from math import inf
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -17,6 +21,32 @@ MARGIN = 1e-6
 """How near to its bounds an M-step moves a sigmoid, as a fraction of its range: the leaf would be infinite there."""
 NEXT_TO_BOUND = 1e-15
 """How near to its bounds the inverse of a sigmoid can be computed."""
+
+
+class Role(Enum):
+    """The meaning of a parameter in the value of a unit."""
+
+    WEIGHTS = "factors of the terms of a sum"
+    LOG_WEIGHTS = "logarithms of such factors"
+    PROBABILITY = "the probability of success of a binomial distribution"
+    LOG_ODDS = "its log-odds"
+    MEAN = "the mean of a normal distribution"
+    STDDEV = "its standard deviation"
+
+
+class Domain(Enum):
+    """The factors of terms that the entries of a value are: themselves, or their exponentials."""
+
+    LINEAR = "linear"
+    LOG = "log"
+
+
+Domains = Mapping[Domain, Domain]
+"""The domain of the operands of an operator, for each domain that its result may have."""
+
+LINEAR: Domains = MappingProxyType({Domain.LINEAR: Domain.LINEAR})
+LOG: Domains = MappingProxyType({Domain.LOG: Domain.LOG})
+BOTH: Domains = MappingProxyType({**LINEAR, **LOG})
 
 
 @dataclass(frozen=True, slots=True)
