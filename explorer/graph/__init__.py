@@ -15,11 +15,14 @@ from explorer.graph.fields import (
     parameters_of as parameters_of,
     subclasses as subclasses,
 )
-from explorer.graph.graph import Graph as Graph, topological_order as topological_order
-from explorer.graph.levels import (
+from explorer.graph.graph import (
+    Graph as Graph,
     Ordering as Ordering,
+    graph_text as graph_text,
     group_levels as group_levels,
     heights as heights,
     levels as levels,
+    node_text as node_text,
+    topological_order as topological_order,
+    value_text as value_text,
 )
-from explorer.graph.text import graph_text as graph_text, node_text as node_text, value_text as value_text

@@ -1,12 +1,19 @@
-"""The graph: nodes with integer ids, their inputs, and the outputs."""
+"""The graph: nodes with integer ids, their inputs, and the outputs; its levels, and its text form.
 
+The level of a node is its longest distance from the inputs (a layer-wise topological ordering); its height is the same
+from the outputs. `explorer.fold` decides which of several legal orderings is best for folding.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
 from functools import cached_property
 from itertools import zip_longest
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from explorer.errors import CycleError, GraphError
+from explorer.graph.fields import config_of, field_names, nested_of, parameters_of
 
 Node = TypeVar("Node")
 Other = TypeVar("Other")
@@ -112,8 +119,6 @@ class Graph(Generic[Node]):
     @cached_property
     def levels(self) -> Mapping[int, int]:
         """The level of each node: the longest distance from the inputs of the graph."""
-        from explorer.graph.levels import levels
-
         return levels(self)
 
     @cached_property
@@ -130,8 +135,6 @@ class Graph(Generic[Node]):
         return len(self.nodes)
 
     def __str__(self) -> str:
-        from explorer.graph.text import graph_text
-
         return graph_text(self)
 
 
@@ -174,3 +177,98 @@ def topological_order(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int,
                 done.add(node)
                 order.append(node)
     return order
+
+
+Ordering = tuple[tuple[int, ...], ...]
+
+
+def levels(graph: "Graph[Node]") -> dict[int, int]:
+    """Longest distance of each node from the nodes without inputs.
+
+    >>> levels(Graph({0: "a", 1: "b", 2: "c"}, {0: (), 1: (0,), 2: (0, 1)}, (2,)))
+    {0: 0, 1: 1, 2: 2}
+    """
+    found: dict[int, int] = {}
+    for node in graph.nodes:
+        sources = graph.inputs[node]
+        found[node] = 1 + max([found[source] for source in sources]) if sources else 0
+    return found
+
+
+def heights(graph: "Graph[Node]") -> dict[int, int]:
+    """Longest distance of each node to a node without users.
+
+    >>> heights(Graph({0: "a", 1: "b", 2: "c"}, {0: (), 1: (0,), 2: (0, 1)}, (2,)))
+    {0: 2, 1: 1, 2: 0}
+    """
+    found = dict.fromkeys(graph.nodes, 0)
+    for node in reversed(list(graph.nodes)):
+        above = found[node] + 1
+        for source in graph.inputs[node]:
+            if found[source] < above:
+                found[source] = above
+    return found
+
+
+def group_levels(level_of: Mapping[int, int]) -> Ordering:
+    """The nodes of each level, levels ascending, nodes in the order of the mapping."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for node, level in level_of.items():
+        groups[level].append(node)
+    return tuple(tuple(groups[level]) for level in sorted(groups))
+
+
+def graph_text(graph: "Graph[Node]") -> str:
+    """All nodes in topological order, then the outputs.
+
+    >>> print(graph_text(Graph({0: "x", 3: "y"}, {0: (), 3: (0, 0)}, (3,))))
+    %0 = 'x'
+    %3 = 'y'(%0, %0)
+    outputs: %3
+    """
+    lines = [f"%{node} = {node_text(value)}{_reads(value, graph.inputs[node])}" for node, value in graph.nodes.items()]
+    return "\n".join([*lines, "outputs: " + ", ".join(f"%{output}" for output in graph.outputs)])
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A node with its own text form."""
+
+    def describe(self) -> str:
+        """The node in one line."""
+        ...
+
+    def reads(self, inputs: tuple[int, ...]) -> tuple[str, ...]:
+        """Its inputs by id, and of those with several results which one it reads: `%3`, `%7:1`."""
+        ...
+
+
+def node_text(node: object) -> str:
+    """Type, folds, config, scope and parameters of a node in one line."""
+    if isinstance(node, Described):
+        return node.describe()
+    if not is_dataclass(node) or isinstance(node, type):
+        return value_text(node)
+    folds = "".join(f"[x{getattr(node, name)}]" for name in field_names(type(node), "folds"))
+    parts = [f"{name}={value_text(value)}" for name, value in config_of(node).items() if value is not None]
+    parts += [f"{name}={value_text(getattr(node, name))}" for name in field_names(type(node), "scope")]
+    parts += [f"{name}={node_text(value)}" for name, value in nested_of(node).items()]
+    parts += [f"{name}={value_text(value)}" for name, value in parameters_of(node).items()]
+    return f"{type(node).__name__}{folds}({', '.join(parts)})"
+
+
+def value_text(value: Any) -> str:
+    """A config value in one line: enumerations by name, arrays by shape, the rest by `repr`."""
+    if isinstance(value, Enum):
+        return value.name
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not is_dataclass(value):
+        return f"array{tuple(value.shape)}"
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return "{" + ", ".join(f"{value_text(k)}: {value_text(v)}" for k, v in items) + "}"
+    return repr(value)
+
+
+def _reads(node: object, inputs: tuple[int, ...]) -> str:
+    names = node.reads(inputs) if isinstance(node, Described) else [f"%{source}" for source in inputs]
+    return f"({', '.join(names)})" if names else ""

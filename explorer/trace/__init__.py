@@ -33,7 +33,7 @@ from explorer.trace.events import (
     StepFailed as StepFailed,
     StepStarted as StepStarted,
 )
-from explorer.trace.file_format import TRACE_FORMAT as TRACE_FORMAT
+from explorer.trace.file_types import TRACE_FORMAT as TRACE_FORMAT
 from explorer.trace.ladder import LEVELS as LEVELS, Level as Level
 from explorer.trace.layers import (
     LAYER as LAYER,
@@ -51,19 +51,12 @@ from explorer.trace.memory import (
     PairReason as PairReason,
     SharingAnswer as SharingAnswer,
 )
-from explorer.trace.near_misses import (
-    MAX_NEAR_MISSES as MAX_NEAR_MISSES,
-    KeptNearMisses as KeptNearMisses,
-    MatchRefused as MatchRefused,
-)
-from explorer.trace.passes import tries as tries
 from explorer.trace.paths import (
     Stage as Stage,
     StepPath as StepPath,
     owner_of_parameter as owner_of_parameter,
     parse_path as parse_path,
 )
-from explorer.trace.reading import trace_from_json as trace_from_json
 from explorer.trace.records import (
     NodeKind as NodeKind,
     NodeRecord as NodeRecord,
@@ -88,12 +81,20 @@ from explorer.trace.rule_answers import (
     WhatIf as WhatIf,
     WhyNot as WhyNot,
 )
-from explorer.trace.rule_list import (
+from explorer.trace.rules import (
     PassRules as PassRules,
     Rules as Rules,
     group_by_kind as group_by_kind,
     rules_text as rules_text,
+    tries as tries,
 )
-from explorer.trace.steps import Recorder as Recorder, Step as Step
+from explorer.trace.steps import (
+    MAX_NEAR_MISSES as MAX_NEAR_MISSES,
+    KeptNearMisses as KeptNearMisses,
+    MatchRefused as MatchRefused,
+    Recorder as Recorder,
+    Step as Step,
+)
 from explorer.trace.text import outcome_text as outcome_text
 from explorer.trace.trace import Trace as Trace
+from explorer.trace.trace_reading import trace_from_json as trace_from_json

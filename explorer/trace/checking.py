@@ -7,9 +7,9 @@ from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.equivalence import EXACTNESS_ORDER
 from explorer.trace.events import LISTED_KINDS, PresentCircuit, RuleDescription
 from explorer.trace.memory import MemoryRecord
-from explorer.trace.passes import PASS_OF_KIND
 from explorer.trace.paths import owner_of_parameter
 from explorer.trace.records import NodeRecord
+from explorer.trace.rules import PASS_OF_KIND
 from explorer.trace.steps import Step, start_of
 
 TENSOR_OPTION_TYPES: Mapping[str, type] = {

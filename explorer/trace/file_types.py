@@ -249,3 +249,7 @@ def _trace(config: Test, circuit: Test) -> Test:
 
 CIRCUIT_TRACE = _trace(LAYER_CONFIG, _maybe(_record({"layers": LAYERS})))
 OPERATOR_TRACE = _trace(OPERATOR_CONFIG, _is("null", type(None)))
+
+
+TRACE_FORMAT = "circuit-explorer trace"
+VERSION = 2

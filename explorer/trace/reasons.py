@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from explorer.trace.events import LISTED_KINDS, MatchFound, RuleDescription
-from explorer.trace.near_misses import MAX_NEAR_MISSES, MatchRefused
 from explorer.trace.records import NodeRecord
 from explorer.trace.refusal import type_with_article
-from explorer.trace.steps import Step
+from explorer.trace.steps import MAX_NEAR_MISSES, MatchRefused, Step
 
 ANY_OPERATOR, OR = "any operator", " or "
 """The first entry of a rule that is tried at all operators, and the separator of several names."""

@@ -1,13 +1,46 @@
-"""The matches, near misses and conflicts of each rule."""
+"""The rules of a trace: what each one matched, missed, lost and did, the passes that have it, and the list to read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from explorer.errors import unknown_name
 from explorer.trace.answers import Answers
-from explorer.trace.events import RuleDescription
-from explorer.trace.passes import rules_of_pass
+from explorer.trace.events import LISTED_KINDS, RuleDescription
 from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteraction, RuleStats
 from explorer.trace.steps import Step
+from explorer.trace.text import VISIBLE
+
+PASS_OF_KIND = {"parameter": "parameters", "shatter": "shatter", "fuse": "fuse"}
+"""Kind of a rule on layers -> the pass that tries all rules of this kind."""
+DEAD_CODE = "DCE"
+"""The pass that many passes run first; its rules are not counted as theirs."""
+
+
+def tries(step: Step, rule: RuleDescription) -> bool:
+    """Whether a step tries a rule: the step lists it, or is the pass of the rule's kind."""
+    if rule.kind in LISTED_KINDS:
+        return rule.name in step.rules
+    return step.pass_name == PASS_OF_KIND[rule.kind]
+
+
+def pass_names(steps: Sequence[Step]) -> tuple[str, ...]:
+    """The passes that ran, each once; the first step is the import."""
+    return tuple(dict.fromkeys(step.at.names[0] for step in steps[1:]))
+
+
+def steps_of_pass(name: str, steps: Sequence[Step]) -> list[Step]:
+    """The steps in which a pass ran, itself or inside another one."""
+    return [step for step in steps[1:] if name in step.at.names]
+
+
+def rules_of_pass(name: str, steps: Sequence[Step], rules: Sequence[RuleDescription]) -> list[RuleDescription]:
+    """The rules that a pass tried."""
+    tried = {rule for step in steps_of_pass(name, steps) for rule in step.rules}
+    if name != DEAD_CODE:
+        tried -= {rule for step in steps_of_pass(DEAD_CODE, steps) for rule in step.rules}
+    return [rule for rule in rules if rule.name in tried]
+
 
 WHERE_LISTED = "print(trace.rules) lists all rules by pass, with what each does"
 
@@ -78,3 +111,79 @@ def rule_stats(rules: Sequence[RuleDescription], steps: Sequence[Step]) -> Answe
             RuleStats(rule.name, rule.kind, matched, len(applied), lost, misses, removed, added, seconds, rule.source)
         )
     return Answers(stats)
+
+
+MAX_TRIED_CHARS = 36
+"""Maximum number of characters of the list of types that a rule is tried at; a longer one is cut."""
+NOT_TRIED = "(tried nowhere)"
+"""The heading of the rules that no step tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassRules:
+    """A pass, what it does (empty if not known), and its rules."""
+
+    name: str
+    doc: str
+    rules: tuple[RuleDescription, ...]
+
+
+class Rules(tuple[RuleDescription, ...]):
+    """The rules of a trace; they print as a table, grouped by the passes that tried them."""
+
+    steps: tuple[Step, ...]
+
+    def __new__(cls, rules: Iterable[RuleDescription] = (), steps: Sequence[Step] = ()) -> Self:
+        made = super().__new__(cls, rules)
+        made.steps = tuple(steps)
+        return made
+
+    def by_pass(self) -> tuple[PassRules, ...]:
+        """The passes in the order in which they ran; at the end the rules that no step tried."""
+        found = group_by_kind(self)
+        found += [PassRules(name, "", tuple(rules_of_pass(name, self.steps, self))) for name in pass_names(self.steps)]
+        tried = {rule.name for one in found for rule in one.rules}
+        left = tuple(rule for rule in self if rule.name not in tried)
+        return tuple(one for one in (*found, PassRules(NOT_TRIED, "", left)) if one.rules)
+
+    def __str__(self) -> str:
+        return rules_text(self.by_pass())
+
+    __repr__ = __str__
+
+
+def group_by_kind(rules: Sequence[RuleDescription]) -> list[PassRules]:
+    """The passes on layers and parameters, each of which tries all rules of a kind."""
+    kinds = dict.fromkeys(rule.kind for rule in rules if rule.kind not in LISTED_KINDS)
+    return [
+        PassRules(PASS_OF_KIND[kind], "", tuple(rule for rule in rules if rule.kind == kind))
+        for kind in PASS_OF_KIND
+        if kind in kinds
+    ]
+
+
+def rules_text(passes: Sequence[PassRules]) -> str:
+    """A line for each pass, and below it one for each rule: its name, where it is tried, what it does, its source.
+
+    The rule of a pass that is one rule of the same name has the line of the pass.
+    """
+    lines: list[str] = []
+    for one in passes:
+        is_rule = [rule.name for rule in one.rules] == [one.name]
+        rows = [(rule.name, _entries_text(rule), rule.doc, rule.source) for rule in one.rules]
+        if is_rule:
+            _, entries, doc, source = rows[0]
+            lines.append(f"{one.name}: {doc or one.doc or 'at ' + entries}{f' ({source})' if source else ''}")
+            continue
+        lines.append(f"{one.name}{f': {one.doc}' if one.doc else ''}")
+        widths = [max(len(row[column]) for row in rows) for column in range(2)] if rows else []
+        for name, entries, doc, source in rows:
+            text = f"  {name:<{widths[0]}}  {entries:<{widths[1]}}  {doc}{f' ({source})' if source else ''}"
+            lines.append(text.rstrip())
+    return "\n".join(lines).translate(VISIBLE) or "(none)"
+
+
+def _entries_text(rule: RuleDescription) -> str:
+    """Where a rule is tried, root first."""
+    text = " > ".join(rule.entries)
+    return text if len(text) <= MAX_TRIED_CHARS else f"{text[: MAX_TRIED_CHARS - 3]}..."

@@ -1,9 +1,16 @@
-"""A trace as a table of text."""
+"""A trace as a table of text, and the graph of a step for Graphviz."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from explorer.graph import Graph
 from explorer.trace.ladder import Level
+from explorer.trace.records import NodeKind, NodeRecord
 from explorer.trace.steps import Step
+
+if TYPE_CHECKING:
+    from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
+
 
 VISIBLE = {code: f"\\x{code:02x}" for code in (*range(10), *range(11, 32), *range(127, 160))}
 """Control characters as text, but line feeds: a name in a file must not control the terminal."""
@@ -61,3 +68,43 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
     """A row in columns; all but the path and what happened are numbers."""
     cells = [cell.ljust(w) if i == 1 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=False))]
     return "  ".join([*cells, row[-1]]).rstrip()
+
+
+SHAPES: Mapping[NodeKind, str] = {
+    "input": "ellipse",
+    "sum": "box",
+    "product": "octagon",
+    "fused": "box",
+    "matmul": "box",
+    "view": "box",
+    "operator": "box",
+    "leaf": "ellipse",
+}
+"""Graphviz's shape of each kind of node; sums and fused layers have round corners."""
+
+
+def graphviz_of(graph: Graph[NodeRecord], name: str) -> "Digraph":
+    """Return the graph for the package `graphviz`, inputs at the bottom; outputs have a double border."""
+    from graphviz import Digraph, escape  # pyright: ignore[reportMissingTypeStubs]
+
+    drawn = Digraph(
+        name,
+        graph_attr={"rankdir": "BT"},
+        node_attr={"fontname": "sans-serif", "fontsize": "11", "margin": "0.12,0.06"},
+        edge_attr={"arrowsize": "0.6"},
+    )
+    for node, record in graph.nodes.items():
+        border = {"peripheries": "2"} if node in graph.outputs else {}
+        style = {"style": "rounded"} if record.kind in ("sum", "fused") else {}
+        drawn.node(str(node), escape(_label(node, record)), shape=SHAPES[record.kind], **style, **border)  # pyright: ignore[reportUnknownMemberType]
+    for node, sources in graph.inputs.items():
+        for source in sources:
+            drawn.edge(str(source), str(node))  # pyright: ignore[reportUnknownMemberType]
+    return drawn
+
+
+def _label(node: int, record: NodeRecord) -> str:
+    """Return the title with the number of folds, then the number of the node and the shapes of its parameters."""
+    folds = f" ×{record.num_folds}" if record.num_folds > 1 else ""
+    shapes = ["×".join(map(str, parameter.shape)) for parameter in record.parameters.values()]
+    return f"{record.title}{folds}\n{' '.join([f'#{node}', *shapes])}"

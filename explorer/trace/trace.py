@@ -11,23 +11,18 @@ from explorer.graph import Graph
 from explorer.trace.answers import Answers, FoldAnswer, FoldGroup, Lineage, MissedFold, StepCheck
 from explorer.trace.equivalence import check_steps
 from explorer.trace.events import RuleDescription
-from explorer.trace.folds import Folds
-from explorer.trace.graphviz_export import graphviz_of
+from explorer.trace.folds import Folds, missed_folds
 from explorer.trace.ladder import Level, level_of
 from explorer.trace.layers import LayerOrigin, LayerParts, parts_of_layer, paths_of_number
 from explorer.trace.lineage import Lineages
 from explorer.trace.memory import SharingAnswer
-from explorer.trace.missed_folds import missed_folds
-from explorer.trace.near_misses import MatchRefused
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteraction, RuleStats, WhatIf, WhyNot
-from explorer.trace.rule_list import Rules
-from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
-from explorer.trace.steps import Step, find_step, start_of
-from explorer.trace.text import steps_text
-from explorer.trace.what_if import Found, Searcher as StepSearcher, remember, what_if
-from explorer.trace.why_not import WhyNots
+from explorer.trace.rules import Rules, conflicts, find_rule, near_misses, rule_interactions, rule_stats
+from explorer.trace.steps import MatchRefused, Step, find_step, start_of
+from explorer.trace.text import graphviz_of, steps_text
+from explorer.trace.why_not import Found, Searcher as StepSearcher, WhyNots, remember, what_if
 
 if TYPE_CHECKING:
     from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
@@ -279,14 +274,14 @@ class Trace:
 
         Raises: FileFormatError if the file cannot be written; CircuitError for a circuit that was compiled before.
         """
-        from explorer.trace.files import save_trace
+        from explorer.trace.trace_files import save_trace
 
         save_trace(self, path, times)
 
     @staticmethod
     def load(path: "str | Path") -> "Trace":
         """Read a trace file. Raises: FileFormatError for a foreign, truncated or newer file."""
-        from explorer.trace.files import load_trace
+        from explorer.trace.trace_files import load_trace
 
         return load_trace(path)
 

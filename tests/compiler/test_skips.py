@@ -13,7 +13,7 @@ from explorer.optimize import SkipWarning, parse_skips
 from explorer.symbolic import CategoricalLayer, LogParameter, SoftmaxParameter, TensorParameter
 from explorer.templates import load_named
 from explorer.trace import Trace
-from explorer.trace.files import trace_to_json
+from explorer.trace.trace_files import trace_to_json
 
 SKIPS = (
     ("conflict", "optimize/round 1"),

@@ -14,7 +14,7 @@ from explorer.errors import FileFormatError, UnknownNameError
 from explorer.templates import gallery
 from explorer.trace import Trace, trace_from_json
 from explorer.trace.layers import ids_text
-from explorer.trace.writing import trace_to_json
+from explorer.trace.trace_files import trace_to_json
 from explorer.views import TraceIndex, details
 from explorer.views.buffers import state_of_buffers
 from tests.views.showing import section

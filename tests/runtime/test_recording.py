@@ -26,7 +26,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import gallery, load_named
 from explorer.trace import Trace, trace_from_json
-from explorer.trace.writing import trace_to_json
+from explorer.trace.trace_files import trace_to_json
 from explorer.views import TraceIndex, sentence_of
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit

@@ -7,8 +7,8 @@ from inline_snapshot import snapshot
 
 import explorer
 from explorer.templates import gallery
-from explorer.trace.graphviz_export import SHAPES
 from explorer.trace.records import NodeKind
+from explorer.trace.text import SHAPES
 
 
 def test_the_source_names_layers_shapes_and_edges():

@@ -13,7 +13,7 @@ import torch
 import explorer
 from explorer.templates import hmm
 from explorer.trace import Trace, trace_from_json
-from explorer.trace.files import trace_to_json
+from explorer.trace.trace_files import trace_to_json
 from tests.counting import num_calls
 
 SHORT, LONG = 20, 80

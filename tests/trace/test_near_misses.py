@@ -7,7 +7,7 @@ import pytest
 import explorer
 from explorer.templates import gallery
 from explorer.trace import AttemptsRefused, NearMisses, Refusal, RefusalKind
-from explorer.trace.near_misses import KeptNearMisses, keep_near_misses
+from explorer.trace.steps import KeptNearMisses, keep_near_misses
 
 
 def test_near_misses_count_matches_and_reasons():
@@ -41,7 +41,7 @@ def test_near_misses_quote_several_reasons_of_a_rule_that_declined():
 
 
 def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
-    monkeypatch.setattr(explorer.trace.near_misses, "MAX_NEAR_MISSES", 3)
+    monkeypatch.setattr(explorer.trace.steps, "MAX_NEAR_MISSES", 3)
     kept = explorer.record(gallery.load_named("near-misses")).near_misses()
     monkeypatch.undo()
     every = explorer.record(gallery.load_named("near-misses")).near_misses()
@@ -51,7 +51,7 @@ def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
 
 
 def test_many_near_misses_are_selected_when_their_step_ends(monkeypatch: pytest.MonkeyPatch):
-    module = explorer.trace.near_misses
+    module = explorer.trace.steps
     searches = [AttemptsRefused(tuple(Refusal("P", i, 1, i - 1, RefusalKind.WRONG_TYPE) for i in range(1, 7)), "")]
     monkeypatch.setattr(module, "MAX_NEAR_MISSES", 4)
     wanted, selected = module.keep_near_misses(searches), list[object]()

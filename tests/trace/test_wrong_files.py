@@ -19,8 +19,8 @@ from explorer.files import MAX_VARIABLE, json_of_bytes
 from explorer.symbolic import circuit_from_json
 from explorer.templates import gallery
 from explorer.trace.file_types import READ_KINDS
-from explorer.trace.reading import trace_from_json
-from explorer.trace.writing import trace_to_json
+from explorer.trace.trace_files import trace_to_json
+from explorer.trace.trace_reading import trace_from_json
 from explorer.views import TraceIndex
 from explorer.views.closeup.parameters import _expression
 from explorer.views.folds import READS

@@ -21,7 +21,7 @@ from explorer.backend import EvaluatedCircuit, TorchLayer
 from explorer.backend.semiring import Semiring
 from explorer.errors import UnknownNameError
 from explorer.graph import config_of, field_names, nested_of
-from explorer.graph.text import value_text
+from explorer.graph.graph import value_text
 from explorer.trace import LAYER
 
 

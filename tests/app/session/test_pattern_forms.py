@@ -26,7 +26,7 @@ from explorer.backend import TorchSumLayer
 from explorer.errors import CircuitError, FormError, UnknownNameError
 from explorer.templates import hmm, load_named
 from explorer.trace import Trace
-from explorer.trace.files import trace_to_json
+from explorer.trace.trace_files import trace_to_json
 from explorer.views import TraceIndex, picture
 from tests.counting import num_calls
 

@@ -20,7 +20,7 @@ from explorer.app.session.reproduce import as_python, python_of
 from explorer.errors import FormError, UnknownNameError
 from explorer.options import CompilerOptions
 from explorer.templates import load_named
-from explorer.trace.files import trace_to_json
+from explorer.trace.trace_files import trace_to_json
 
 FORM = PatternForm(
     "WideProduct",

@@ -1,18 +1,26 @@
-"""A trace as data of JSON types: every node once, steps as changes, times apart."""
+"""Trace files: JSON, version 2, gzip by extension.
+
+The table `nodes` contains every node once, and `parameters` every form of parameter graph once. A step contains only
+its changes: removed ids, added ids with their index in the table, ids with different inputs. Times are stored apart, so
+that files without them are equal for equal runs. Unknown fields are ignored; a newer version is refused.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from explorer.errors import CircuitError
+from explorer.files import read_json, write_json
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange, compare_graphs
 from explorer.trace.events import OperatorApplied
-from explorer.trace.file_format import TRACE_FORMAT, VERSION
+from explorer.trace.file_types import TRACE_FORMAT, VERSION
 from explorer.trace.records import NodeRecord, ParameterRecord, plain
 from explorer.trace.steps import Step
 from explorer.trace.trace import Trace
+from explorer.trace.trace_reading import trace_from_json
 
 
 class _Table:
@@ -198,3 +206,13 @@ def _parameter_row(parameter: ParameterRecord, forms: _Table) -> dict[str, Any]:
         "outputs": [list(pair) for pair in parameter.outputs],
     }
     return {"form": forms.add(form), "leaves": [list(node.leaves) for node in parameter.nodes]}
+
+
+def save_trace(trace: Trace, path: "str | Path", times: bool = True) -> None:
+    """Write a trace file."""
+    write_json(trace_to_json(trace, times), path)
+
+
+def load_trace(path: "str | Path") -> Trace:
+    """Read a trace file. Raises: FileFormatError."""
+    return trace_from_json(read_json(path, TRACE_FORMAT), str(path))

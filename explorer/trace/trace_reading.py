@@ -1,11 +1,12 @@
-"""A trace from data of JSON types, checked while it is read."""
+"""A trace from data of JSON types, checked while it is read; version 1 is read too."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format
+from explorer.graph import Graph
 from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.checking import ReferenceChecker, check_last, check_tensor_options
@@ -20,20 +21,80 @@ from explorer.trace.events import (
     Rewritten,
     RuleDescription,
 )
-from explorer.trace.file_format import TRACE_FORMAT, VERSION
-from explorer.trace.file_types import check_types
-from explorer.trace.ladder import level_of
+from explorer.trace.file_types import TRACE_FORMAT, VERSION, check_types
+from explorer.trace.ladder import COMPILED, Level, level_of
 from explorer.trace.layers import LayerOrigin
-from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.memory import MemoryRecord
-from explorer.trace.near_misses import KeptNearMisses, MatchRefused
 from explorer.trace.paths import Stage, StepPath, parse_path
-from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord, type_title
 from explorer.trace.refusal import Question, Refusal
-from explorer.trace.steps import Step
+from explorer.trace.steps import KeptNearMisses, MatchRefused, Step
 from explorer.trace.text import VISIBLE
 from explorer.trace.trace import Trace
-from explorer.trace.version_1 import kind_of_type, title_of_type, with_new_names
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedSnapshot:
+    """A state read from a file: everything but the tensors."""
+
+    history: GraphHistory
+    step: int
+    stats: Mapping[str, int]
+    reads: Mapping[int, Mapping[str, Any]]
+    level: Level = COMPILED
+    memory: MemoryRecord | None = None
+
+    @property
+    def graph(self) -> Graph[NodeRecord]:
+        """The records of the nodes."""
+        return self.history.graph_after(self.step)
+
+    @property
+    def change(self) -> GraphChange:
+        """How the graph differs from that of the step before."""
+        return self.history.changes[self.step]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of nodes and of folds."""
+        return self.history.sizes[self.step]
+
+    def circuit(self) -> Any:
+        """Raises: CircuitError: a file holds no tensors."""
+        raise CircuitError(f"this trace was loaded from a file and holds no tensors; {self.level.rerun}")
+
+    def results(self, x: Any) -> tuple[Any, ...]:
+        """Raises: CircuitError: a file holds no tensors."""
+        return self.circuit()
+
+
+KINDS: Mapping[str, NodeKind] = {
+    **dict.fromkeys(("Sum", "add", "sum"), "sum"),
+    **dict.fromkeys(("Hadamard", "Kronecker", "mul"), "product"),
+    **dict.fromkeys(("CPT", "Tucker", "TensorDot", "Mixing", "Chain"), "fused"),
+    **dict.fromkeys(("Constant", "Parameter"), "leaf"),
+}
+
+
+def title_of_type(type_name: str) -> str:
+    """The title of a node: the name of the operator, or of the layer class without what all of them share."""
+    if "." in type_name:
+        return type_name.split(".")[1]
+    return type_title(type_name)
+
+
+def kind_of_type(type_name: str, has_scope: bool) -> NodeKind:
+    """The kind of a node."""
+    return "input" if has_scope else KINDS.get(title_of_type(type_name), "operator")
+
+
+def with_new_names(step: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row of a step with the names of version 2: `stats` was `figures`, and `parameter_path` was `place`."""
+    if "stats" in step:
+        return step
+    refusals = [{**refusal, "parameter_path": refusal.get("place", "")} for refusal in step["refusals"]]
+    return {**step, "stats": step["figures"], "refusals": refusals}
+
 
 CONTROL = {code: text for code, text in VISIBLE.items() if chr(code) != "\t"}
 """Control characters as text, but line feeds and tabs, which messages contain."""
