@@ -13,8 +13,8 @@ from explorer.bench.roofs import machine_limits
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.errors import LoweringError
 from explorer.runtime.native.evaluating import Kernels
-from explorer.runtime.native.library import NativeCircuit
 from explorer.runtime.native.program import NativeProgram
+from explorer.runtime.native.structures import NativeCircuit
 from explorer.runtime.recording.running import StepBackend
 from explorer.runtime.recording.snapshot import UnitsSnapshot
 from explorer.runtime.units import Unit
@@ -122,10 +122,10 @@ def _times(numbers: Sequence[int]) -> int:
 def _only(kernels: Kernels, positions: Sequence[int]) -> Kernels:
     """The same parameters for a call that evaluates some of the units only."""
     arrays = kernels.arrays
-    rows = np.ascontiguousarray(arrays.arrays[0][list(positions)])
+    rows = np.ascontiguousarray(arrays.units[list(positions)])
     native = NativeCircuit.from_buffer_copy(arrays.native)
     native.units, native.num_units = rows.ctypes.data, len(rows)
-    return replace(kernels, arrays=replace(arrays, native=native, arrays=(rows, *arrays.arrays)), sharing=None)
+    return replace(kernels, arrays=replace(arrays, native=native, units=rows), sharing=None)
 
 
 def _less(found: Estimate, by: float, parts: int) -> Estimate:

@@ -16,12 +16,9 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
+from explorer.runtime.kernel_types import DOUBLE
 from explorer.runtime.memory import concat
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, input_table, layer_of, states_of
-
-SMALLEST = float(torch.finfo(torch.float32).smallest_normal)
-
-SMALLEST_DOUBLE = float(torch.finfo(torch.float64).smallest_normal)
 
 MARGIN = 1 + 1e-5
 """Sums of weights are rounded; bounds are not smaller than the sums."""
@@ -215,7 +212,7 @@ class _Packer:
         if weight is not None:  # or values are only rearranged
             weight, folds = weight.flatten(2), [self.units.units[number].sources[0].fold for number in group]
             norm = weight.sum(dim=2).amax(dim=1)[folds].unsqueeze(1)  # (U, 1)
-            lost = MARGIN * norm * (lost + SMALLEST_DOUBLE) + weight.shape[2] * SMALLEST_DOUBLE
+            lost = MARGIN * norm * (lost + DOUBLE.smallest) + weight.shape[2] * DOUBLE.smallest
         return top, lost * torch.exp((peak - top).clamp(min=0.0))
 
     def _logarithms(self, group: Sequence[int], below: Mapping[int, Tensor]) -> Tensor:

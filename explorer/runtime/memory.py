@@ -7,10 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Memory = NDArray[np.uint8]
+from explorer.runtime.kernel_types import LINE_BYTES
 
-LINE_BYTES = 64
-"""Bytes of a line of the cache, as in `native/kernels/ahead.h`; the widest vector has as many."""
+Memory = NDArray[np.uint8]
 
 
 def align(size: int) -> int:

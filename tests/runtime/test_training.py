@@ -13,7 +13,7 @@ from explorer.backend import TorchCircuit
 from explorer.errors import ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
-from explorer.runtime.native.training_plan import TUCKER_VECTORS
+from explorer.runtime.kernel_types import TUCKER_VECTORS
 from explorer.runtime.units import Kind, lower_to_units
 from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
 from explorer.templates import BinomialInput, load_named, tabular_data

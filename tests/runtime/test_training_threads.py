@@ -16,8 +16,9 @@ from explorer.backend import TorchCircuit
 from explorer.runtime import fast
 from explorer.runtime.memory import allocate
 from explorer.runtime.native import threads as native_threads, training, workspaces
-from explorer.runtime.native.library import NativeBackwardCall, load_library
+from explorer.runtime.native.library import load_library
 from explorer.runtime.native.openmp import find_start_team
+from explorer.runtime.native.structures import NativeBackwardCall
 from explorer.runtime.native.threads import CALLERS
 from explorer.runtime.native.training_plan import plan_training
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.runtime.constants import SMALLEST, TOLERANCE
+from explorer.runtime.constants import TOLERANCE
 from explorer.runtime.cuda import kernels
 from explorer.runtime.cuda.blocks import (
     MAX_IN,
@@ -26,6 +26,7 @@ from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.cuda.placed import LaunchIndices, Placed
 from explorer.runtime.grouped.evaluation import MAX_DENSITIES
 from explorer.runtime.grouped.kernels import Values, from_logarithms
+from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import Kind
@@ -247,4 +248,4 @@ class Evaluation:
 
 def _underflow(summands: int, factors: int) -> float:
     """What underflows in a sum: of products, of partial sums, and where a matrix product splits its factors."""
-    return (4 + 2**factors) * (summands + 1) * SMALLEST
+    return (4 + 2**factors) * (summands + 1) * SINGLE.smallest

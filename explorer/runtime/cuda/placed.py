@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +11,16 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.cuda.launches import Launches
 from explorer.runtime.packed import columns_of, state_of
 from explorer.runtime.units import Kind, num_states, units_read
+
+
+class ReadRecord(NamedTuple):
+    """A read of a unit by the kernels."""
+
+    start: int
+    """A slot, or the first row of a table."""
+    variable: int
+    """The row of `states`: the numbers of the rows of the batch for a slot, otherwise states of a variable."""
+    is_table: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +75,9 @@ def place_launches(circuit: EvaluatedCircuit, launches: Launches, device: torch.
         found: list[int] = []
         for number in numbers:
             if number in starts:
-                found += (starts[number], states[state_of(circuit, units, number)], 1)
+                found += ReadRecord(starts[number], states[state_of(circuit, units, number)], is_table=1)
             else:
-                found += (launches.slots[number], len(columns.discrete) + 1, 0)
+                found += ReadRecord(launches.slots[number], len(columns.discrete) + 1, is_table=0)
         return tensor(found)
 
     of_launches = tuple(

@@ -16,10 +16,11 @@ from explorer.backend import (
 )
 from explorer.backend.evaluation import LayerValues
 from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
-from explorer.runtime.constants import MARGIN, SMALLEST, values_of_source
+from explorer.runtime.constants import MARGIN, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.doubles import in_doubles, parameters_in_doubles
 from explorer.runtime.grouped.kernels import Values, from_logarithms
+from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, layer_of, states_of
@@ -219,7 +220,7 @@ def _table(circuit: TorchCircuit, values: LayerValues, pieces: Sequence[Folds]) 
     found = torch.cat(parts) if len(parts) > 1 else parts[0].contiguous()
     top = found.detach().amax(dim=1)
     top = torch.where(top == -torch.inf, 0.0, top)
-    bounds = torch.full_like(top, SMALLEST, dtype=torch.float32)
+    bounds = torch.full_like(top, SINGLE.smallest, dtype=torch.float32)
     return torch.exp(found - top.unsqueeze(1)).float(), top.double(), bounds
 
 

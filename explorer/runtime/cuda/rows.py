@@ -1,8 +1,7 @@
 """What Triton kernels have in common: how a unit reads rows of other units and of tables, and writes its own.
 
-A read of a unit is three integers: a slot or the first row of a table, the row of `states` to add, and whether it is a
-table. The last row of `states` has the number of each row of the batch, so that both are read alike. Tables are in
-memory of their own: `*_apart` is how many numbers lie between the two.
+A read of a unit is a `ReadRecord`. The last row of `states` has the number of each row of the batch, so that reads of
+slots and of tables are alike. Tables are in memory of their own: `*_apart` is how many numbers lie between the two.
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
@@ -11,23 +10,25 @@ memory of their own: `*_apart` is how many numbers lie between the two.
 import triton
 import triton.language as tl
 
-from explorer.runtime import constants
+from explorer.runtime.cuda.placed import ReadRecord
 from explorer.runtime.grouped import kernels as operators
+from explorer.runtime.kernel_types import SINGLE
 
-SMALLEST = tl.constexpr(constants.SMALLEST)
-DROPPED = tl.constexpr(operators.DROPPED)
-LOWEST = tl.constexpr(operators.LOWEST)
+SMALLEST = tl.constexpr(SINGLE.smallest)
+DROPPED = tl.constexpr(SINGLE.dropped)
+LOWEST = tl.constexpr(SINGLE.lowest)
 LN2 = tl.constexpr(operators.LN2)
 EXPONENT = tl.constexpr(operators.EXPONENT)
 TWICE_BIAS = tl.constexpr(254 << 23)
-READ = tl.constexpr(3)
+READ = tl.constexpr(len(ReadRecord._fields))
+START, VARIABLE, IS_TABLE = (tl.constexpr(ReadRecord._fields.index(name)) for name in ("start", "variable", "is_table"))
 
 
 @triton.jit
 def row_of(reads, at, states, batch, b, in_batch):
     """The row that a read has for each row of the batch, and whether it is of a table."""
-    start, variable = tl.load(reads + at * READ), tl.load(reads + at * READ + 1)
-    is_table = tl.load(reads + at * READ + 2)
+    start, variable = tl.load(reads + at * READ + START), tl.load(reads + at * READ + VARIABLE)
+    is_table = tl.load(reads + at * READ + IS_TABLE)
     state = tl.load(states + variable * batch + b, mask=in_batch, other=0)
     return start * tl.where(is_table != 0, 1, batch) + state, is_table
 

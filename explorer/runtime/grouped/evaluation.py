@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from explorer.errors import LoweringError
-from explorer.runtime.constants import SMALLEST
 from explorer.runtime.grouped.groups import Group, Groups, Read
 from explorer.runtime.grouped.kernels import (
-    DROPPED,
     Values,
     exponential,
     from_logarithms,
@@ -27,6 +25,7 @@ from explorer.runtime.grouped.kernels import (
     weighted_sum,
 )
 from explorer.runtime.grouped.table_reads import TableReads
+from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.packed_tensors import PackedTensors
 from explorer.runtime.units import Kind
 
@@ -143,7 +142,7 @@ class _Evaluation:
         found, most = self._bound(reads[0], count), self._largest(reads[0])
         for read in reads[1:]:
             one, largest = self._bound(read, count), self._largest(read)
-            found = found * (largest + one) + (one * most + SMALLEST)
+            found = found * (largest + one) + (one * most + SINGLE.smallest)
             most *= largest
         return found
 
@@ -184,13 +183,13 @@ class _Evaluation:
             return self._product_bound(group.reads[0], count)
         norms = self.constants.numbers[number][-1]  # (G, H, 1)
         summands = self.constants.numbers[number][0].shape[1] // (group.terms if group.kind is Kind.SUM else 1)
-        most, underflow = 2.0**group.factors, 4 * (summands + 1) * SMALLEST
+        most, underflow = 2.0**group.factors, 4 * (summands + 1) * SINGLE.smallest
         total: Tensor | None = None
         for h, term in enumerate(group.reads):
             error = self._product_bound(term, count)
             if by is not None:
-                error = torch.where(by[h] == 0, (error + most) * DROPPED, error * by[h])
-            one = norms[:, h] * (error + most * SMALLEST) + underflow
+                error = torch.where(by[h] == 0, (error + most) * SINGLE.dropped, error * by[h])
+            one = norms[:, h] * (error + most * SINGLE.smallest) + underflow
             total = one if total is None else total + one
         assert total is not None
         return total

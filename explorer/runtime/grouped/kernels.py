@@ -11,12 +11,9 @@ from math import log
 import torch
 from torch import Tensor
 
-from explorer.runtime.constants import SMALLEST
+from explorer.runtime.kernel_types import SINGLE
 
 LN2 = log(2)
-DROPPED = 1.7e-38
-"""Above exp(-87), and so above what exp loses where its result is not a normal number."""
-LOWEST = -87.0
 MAX_PARTS = 32
 """More parts of a sum than that are added in double precision."""
 MAX_SUMMANDS = 1024
@@ -48,8 +45,8 @@ def put(out: Tensor | None, found: Tensor) -> Tensor:
 
 
 def exponential(difference: Tensor) -> Tensor:
-    """The exponential in single precision; 0 below `LOWEST`."""
-    return torch.where(difference < LOWEST, 0.0, torch.exp(difference)).float()
+    """The exponential in single precision; 0 below `SINGLE.lowest`."""
+    return torch.where(difference < SINGLE.lowest, 0.0, torch.exp(difference)).float()
 
 
 def from_logarithms(logarithms: Tensor, out: Tensor | None = None) -> Values:
@@ -57,8 +54,8 @@ def from_logarithms(logarithms: Tensor, out: Tensor | None = None) -> Values:
     top = logarithms.detach().amax(dim=2, keepdim=True)  # scales are constants of a backward pass
     shift = torch.where(torch.isfinite(top), top, 0.0)  # not NaN, whose gradients are NaN
     divided = torch.sub(logarithms, shift, out=out).float()
-    below = torch.nn.functional.threshold(divided, LOWEST, -torch.inf, inplace=out is not None)
-    bounds = torch.where(torch.isfinite(top), DROPPED, torch.inf).float().squeeze(2)
+    below = torch.nn.functional.threshold(divided, SINGLE.lowest, -torch.inf, inplace=out is not None)
+    bounds = torch.where(torch.isfinite(top), SINGLE.dropped, torch.inf).float().squeeze(2)
     return Values(torch.exp(below, out=out), top.double().squeeze(2), bounds)
 
 
@@ -67,10 +64,12 @@ def rescale(values: Tensor, scales: Tensor, bounds: Tensor, out: Tensor | None) 
     top = values.amax(dim=2)
     bits = top.view(torch.int32) & EXPONENT
     by = ((254 << 23) - bits).view(torch.float32)
-    legal = (top >= SMALLEST) & (bits < (254 << 23))
+    legal = (top >= SINGLE.smallest) & (bits < (254 << 23))
     scales = scales + ((bits >> 23) - 127).double() * LN2
     return Values(
-        torch.mul(values, by.unsqueeze(2), out=out), scales, torch.where(legal, bounds * by + SMALLEST, torch.inf)
+        torch.mul(values, by.unsqueeze(2), out=out),
+        scales,
+        torch.where(legal, bounds * by + SINGLE.smallest, torch.inf),
     )
 
 

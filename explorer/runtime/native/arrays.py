@@ -10,36 +10,22 @@ from numpy.typing import NDArray
 
 from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer, TorchTensorDotLayer
 from explorer.runtime.constants import Constants, Offsets
-from explorer.runtime.memory import LINE_BYTES
-from explorer.runtime.native.library import NativeCircuit
+from explorer.runtime.kernel_types import KIND_NUMBERS, LINE_BYTES, SPAN_ROWS, SPAN_WIDTH
+from explorer.runtime.native.structures import NativeCircuit, NativeOperand, NativeUnit, records
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states, units_read
-
-Integers = NDArray[np.int64]
-
-SPAN_ROWS, SPAN_WIDTH = 48, 128
-"""Rows that a unit computes at a time, and the widest input for which it does, as in `kernels/tile.h`."""
-
-KINDS = {
-    Kind.GAUSSIAN: 0,
-    Kind.PRODUCT: 1,
-    Kind.SUM: 2,
-    Kind.MIXING: 3,
-    Kind.TUCKER: 4,
-    Kind.KRONECKER: 5,
-    Kind.TENSOR_DOT: 6,
-    Kind.DENSITY: 7,
-    Kind.TABLE: 8,
-    Kind.REARRANGE: 9,
-}
-"""The numbers of `enum Kind` in `kernels/circuit.h`."""
 
 
 @dataclass(frozen=True, eq=False)
 class NativeArrays:
-    """The arrays of a circuit, whose addresses `native` has; `densities` are the layers that PyTorch evaluates."""
+    """The records of a circuit, whose addresses `native` has; `densities` are the layers that PyTorch evaluates.
+
+    `columns` are the integers by field of `native`.
+    """
 
     native: NativeCircuit
-    arrays: tuple[Integers, ...]
+    units: NDArray[Any]
+    operands: NDArray[Any]
+    columns: Mapping[str, NDArray[np.int64]]
     densities: tuple[int, ...]
 
 
@@ -93,8 +79,8 @@ class ArrayBuilder:
         self.units = units
         self.offsets = offsets
         self.lanes = lanes
-        self.rows: list[list[int]] = []
-        self.operands: list[list[int]] = []
+        self.rows: list[NativeUnit] = []
+        self.operands: list[NativeOperand] = []
         self.discrete: dict[tuple[int, int], int] = {}
         self.continuous: dict[int, int] = {}
         self.continuous_operands: set[int] = set()
@@ -110,45 +96,37 @@ class ArrayBuilder:
     def build(self) -> NativeArrays:
         """The arrays; the addresses of constants are missing."""
         self.add_units()
-        outputs = np.arange(len(self.operands), len(self.operands) + len(self.units.outputs), dtype=np.int64)
+        outputs = range(len(self.operands), len(self.operands) + len(self.units.outputs))
         for number in self.units.outputs:
             self.add_operand(number)
         self._check_unused_variables()
         self._sort_variables()
         value_floats = self.place_values()
-        discrete = np.array(list(self.discrete), dtype=np.int64).reshape(-1, 2)
-        arrays = (
-            np.array(self.rows, dtype=np.int64),
-            np.array(self.operands, dtype=np.int64),
-            outputs,
-            np.ascontiguousarray(discrete[:, 0]),
-            np.ascontiguousarray(discrete[:, 1]),
-            np.array(list(self.continuous), dtype=np.int64),
-            np.array(self.units_read, dtype=np.int64),
-        )
-        unit_rows, operands, output_rows, columns, num_values, points, units_read = (
-            array.ctypes.data for array in arrays
-        )
+        found = {
+            "outputs": outputs,
+            "discrete": [variable for variable, _ in self.discrete],
+            "num_values": [count for _, count in self.discrete],
+            "continuous": list(self.continuous),
+            "units_read": self.units_read,
+        }
+        columns = {name: np.array(integers, dtype=np.int64) for name, integers in found.items()}
+        rows, operands = records(NativeUnit, self.rows), records(NativeOperand, self.operands)
         native = NativeCircuit(
-            units=unit_rows,
-            num_units=len(self.rows),
-            operands=operands,
+            units=rows.ctypes.data,
+            num_units=len(rows),
+            operands=operands.ctypes.data,
             value_floats=value_floats,
             num_slots=max(self.units.num_slots, 1),
             scratch_floats=self.scratch,
             scratch_fixed=self.scratch_fixed,
-            outputs=output_rows,
             num_outputs=len(outputs),
             output_units=self.units.units[self.units.outputs[0]].width,
-            discrete=columns,
-            num_values=num_values,
-            num_discrete=len(discrete),
-            continuous=points,
+            num_discrete=len(self.discrete),
             num_continuous=len(self.continuous),
             absorbs=self.units.counts_errors_once,
-            units_read=units_read,
+            **{name: integers.ctypes.data for name, integers in columns.items()},
         )
-        return NativeArrays(native, arrays, tuple(self.density_starts))
+        return NativeArrays(native, rows, operands, columns, tuple(self.density_starts))
 
     def add_units(self) -> None:
         """Add the rows of all units that the kernels run."""
@@ -161,12 +139,12 @@ class ArrayBuilder:
 
     def place_values(self) -> int:
         """Give each slot its place; returns the floats of all of them."""
-        for fields, slot in (*((row, 1) for row in self.rows), *((operand, 0) for operand in self.operands)):
-            fields[slot + 1] = max(fields[slot], 0) * self.widest
+        for one in (*self.rows, *self.operands):
+            one.place = max(one.slot, 0) * self.widest
         return max(self.units.num_slots, 1) * self.widest
 
-    def row(self, number: int, unit: Unit) -> list[int]:
-        """As `struct Unit` in `kernels/circuit.h`."""
+    def row(self, number: int, unit: Unit) -> NativeUnit:
+        """The record of a unit; its operands are added."""
         offsets = self.offsets.get(number, Offsets(0))
         start, weight, terms = len(self.operands), offsets.values, unit.terms
         factors = len(unit.inputs) // unit.terms
@@ -181,7 +159,8 @@ class ArrayBuilder:
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
                     self.continuous_operands.add(len(self.operands))
-                    self.operands.append([-1, 0, column, self.density_rows(number, at), 0, 0, 0, 0, 0])
+                    rows = self.density_rows(number, at)
+                    self.operands.append(NativeOperand(slot=-1, variable=column, rows=rows))
             case Kind.DENSITY:
                 weight = self._density(unit)
             case Kind.SUM | Kind.MIXING:
@@ -200,9 +179,21 @@ class ArrayBuilder:
                 self.scratch_fixed = max(self.scratch_fixed, in_units + in_units // terms * factors)
             case _:
                 pass
-        widths = (in_units, self.padded(in_units), unit.width, self.padded(unit.width))
-        slot = self.units.slots.get(number, -1)
-        return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, offsets.bounds, -1, -1, 0]
+        return NativeUnit(
+            kind=KIND_NUMBERS[unit.kind],
+            slot=self.units.slots.get(number, -1),
+            in_units=in_units,
+            in_width=self.padded(in_units),
+            out_units=unit.width,
+            out_width=self.padded(unit.width),
+            terms=terms,
+            factors=factors,
+            operands=start,
+            weight=weight,
+            norms=offsets.bounds,
+            source=-1,
+            normalizers=-1,
+        )
 
     def _need_scratch(self, in_units: int, floats: int) -> None:
         """Require `floats` of scratch memory for each row that a unit computes at a time."""
@@ -212,9 +203,9 @@ class ArrayBuilder:
             self.scratch = max(self.scratch, floats)
 
     def add_operand(self, number: int) -> None:
-        """As `struct Operand` in `kernels/circuit.h`."""
+        """Add the record of an input of a unit."""
         if number in self.units.slots:
-            self.operands.append([self.units.slots[number], 0, -1, 0, 0, 0, 0, 0, 0])
+            self.operands.append(NativeOperand(slot=self.units.slots[number], variable=-1))
             return
         offsets, unit = self.offsets[number], self.units.units[number]
         variable = -1
@@ -222,7 +213,9 @@ class ArrayBuilder:
             variable = self.discrete.setdefault(
                 (unit.variables[0], num_states(self.circuit, self.units, number)), len(self.discrete)
             )
-        self.operands.append([-1, 0, variable, offsets.values, offsets.scales, offsets.bounds, 0, 0, 0])
+        self.operands.append(
+            NativeOperand(slot=-1, variable=variable, rows=offsets.values, scales=offsets.scales, bounds=offsets.bounds)
+        )
 
     def _check_unused_variables(self) -> None:
         """Read the variables of layers that no output depends on as well: the circuit refuses bad values of these."""
@@ -238,9 +231,10 @@ class ArrayBuilder:
     def _sort_variables(self) -> None:
         """Number the variables by their columns in x: neighbours, in one line of the cache, are read at once."""
         discrete, continuous = _sorted_numbers(self.discrete), _sorted_numbers(self.continuous)
-        for number, fields in enumerate(self.operands):
-            if fields[2] >= 0:
-                fields[2] = (continuous if number in self.continuous_operands else discrete)[fields[2]]
+        for number, operand in enumerate(self.operands):
+            if operand.variable >= 0:
+                numbers = continuous if number in self.continuous_operands else discrete
+                operand.variable = numbers[operand.variable]
         self.discrete = {key: at for at, key in enumerate(sorted(self.discrete))}
         self.continuous = {key: at for at, key in enumerate(sorted(self.continuous))}
 

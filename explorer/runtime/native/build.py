@@ -18,12 +18,15 @@ from functools import cache
 from pathlib import Path
 
 from explorer.errors import LoweringError
+from explorer.runtime.native.structures import header
 
 LOGGER = logging.getLogger("explorer.runtime.native")
 """Says that something takes long, at level INFO; the commands print it."""
 FOLDER = Path(__file__).with_name("kernels")
 DOUBLES = "doubles.cpp"
 """The source of the kernels in double precision."""
+HEADER = "structures.h"
+"""The file that kernels include for what `structures` declares."""
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
 TIMEOUT_S = 120
@@ -81,7 +84,8 @@ def cache_folder() -> Path:
 
 
 def _sources() -> list[str]:
-    return [path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir()) if path.suffix in (".cpp", ".h")]
+    paths = sorted(path for path in FOLDER.iterdir() if path.suffix in (".cpp", ".h"))
+    return [header(), *(path.read_text(encoding="utf-8") for path in paths)]
 
 
 NO_SPACE = os.strerror(errno.ENOSPC)
@@ -93,8 +97,13 @@ def _compile(command: list[str], target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="compiling-") as folder:
             made = Path(folder) / target.name
+            Path(folder, HEADER).write_text(header(), encoding="utf-8")
             done = subprocess.run(
-                [*command, "-o", str(made)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+                [*command, "-I", folder, "-o", str(made)],
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+                check=False,
             )
             if done.returncode or not made.exists():
                 said = done.stderr.strip()[-800:] or f"it ended with exit status {done.returncode} and no message"

@@ -11,8 +11,9 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import TOLERANCE, Constants
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
-from explorer.runtime.native.library import TILE_ROWS, NativeCall, NativeInput, NativeShare
+from explorer.runtime.native.library import TILE_ROWS
 from explorer.runtime.native.sharing import SharedUnits, share_units
+from explorer.runtime.native.structures import NativeCall, NativeInput, NativeShare
 from explorer.runtime.native.threads import THREAD_ROWS, call_in_threads, num_threads
 from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.units import Units
@@ -160,16 +161,20 @@ def _divide_rows(arrays: NativeArrays, rows: int, threads: int) -> ctypes.Array[
     """As many tiles for each thread, each with all units."""
     tiles = threads * -(-rows // (threads * TILE_ROWS))
     units = arrays.native.num_units
-    return _shares([NativeShare(first, some, 0, some, 0, units, 1, 1, 0) for first, some in _equal_parts(rows, tiles)])
+    shares = [
+        NativeShare(first=first, rows=some, stop_row=some, stop_unit=units, reads=1, writes=1)
+        for first, some in _equal_parts(rows, tiles)
+    ]
+    return _shares(shares)
 
 
 def _divide_units(shared: SharedArrays, rows: int) -> ctypes.Array[NativeShare]:
     """The variables of some rows for each thread, then units of its own, then the rest of the units for some rows."""
-    parts = [(first, first + some) for first, some in _equal_parts(rows, num_threads(rows))]
-    *own, rest = shared.stops
-    read = [NativeShare(0, rows, *part, 0, 0, 1, 0, 0) for part in parts]
-    computed = [NativeShare(0, rows, 0, rows, *units, 0, 0, len(read)) for units in own]
-    written = [NativeShare(0, rows, *part, *rest, 0, 1, len(read) + len(computed)) for part in parts]
+    parts = [{"start_row": first, "stop_row": first + some} for first, some in _equal_parts(rows, num_threads(rows))]
+    *own, rest = ({"start_unit": start, "stop_unit": stop} for start, stop in shared.stops)
+    read = [NativeShare(rows=rows, **part, reads=1) for part in parts]
+    computed = [NativeShare(rows=rows, stop_row=rows, **units, after=len(read)) for units in own]
+    written = [NativeShare(rows=rows, **part, **rest, writes=1, after=len(read) + len(computed)) for part in parts]
     return _shares([*read, *computed, *written])
 
 

@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import torch
 
 from explorer.errors import UserCodeError
-from explorer.runtime.native.library import NativeNumbers, load_library
+from explorer.runtime.native.library import load_library
 from explorer.runtime.native.openmp import StartTeam, address_of, find_start_team
+from explorer.runtime.native.structures import NativeQueue
 
 Result = TypeVar("Result")
 
@@ -98,8 +99,8 @@ def _run_in_team(
             errors.append(error)
 
     call = CALL(run)
-    numbers = NativeNumbers(0, len(items), address_of(call))
-    _start(start_team, load_library().take_numbers, numbers, threads)
+    queue = NativeQueue(next=0, count=len(items), call=address_of(call))
+    _start(start_team, load_library().take_numbers, queue, threads)
     if errors:
         raise errors[0]
     if len(results) < len(items):

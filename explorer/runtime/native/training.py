@@ -18,20 +18,12 @@ from torch import Tensor, nn
 from explorer.backend import TorchCircuit, TorchInputLayer, all_parameters
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
-from explorer.runtime.constants import SMALLEST, TOLERANCE
+from explorer.runtime.constants import TOLERANCE
 from explorer.runtime.doubles import DoubleRows, DoubleTraining, in_doubles, parameters_in_doubles
-from explorer.runtime.memory import LINE_BYTES, align
-from explorer.runtime.native.library import (
-    BAD_INPUT,
-    BAD_WEIGHT,
-    TILE_ROWS,
-    NativeBackwardCall,
-    NativeCircuit,
-    NativeKeptTile,
-    NativeTraining,
-    load_library,
-    make_input,
-)
+from explorer.runtime.kernel_types import LINE_BYTES, SINGLE, Status
+from explorer.runtime.memory import align
+from explorer.runtime.native.library import TILE_ROWS, load_library, make_input
+from explorer.runtime.native.structures import NativeBackwardCall, NativeCircuit, NativeKeptTile, NativeTraining
 from explorer.runtime.native.threads import call_in_threads, num_threads, run_in_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.native.workspaces import Workspaces
@@ -132,7 +124,7 @@ class TrainingProgram:
         mean, stddev, constant = (prepared[name][:, 0] for name in ("mean", "stddev", "constant"))
         factor, constant = (sqrt(0.5) / stddev).float(), constant.float()
         with torch.no_grad():
-            legal = mean.isfinite() & constant.isfinite() & (factor >= SMALLEST) & (factor < inf)
+            legal = mean.isfinite() & constant.isfinite() & (factor >= SINGLE.smallest) & (factor < inf)
             if not bool(legal.all()):
                 raise RefusedError("a mean, a standard deviation or its inverse is not a normal number")
         filled = nn.functional.pad(torch.stack([mean, factor], 1), (0, -mean.shape[-1] % self.library.lanes()))
@@ -183,9 +175,9 @@ class TrainingProgram:
             return found
 
         statuses = {status for found in run_in_threads(run, range(step.threads), step.threads) for status in found}
-        if BAD_INPUT in statuses:
+        if Status.BAD_INPUT in statuses:
             raise RefusedError("a variable has a value that it cannot have")
-        if BAD_WEIGHT in statuses:
+        if Status.BAD_WEIGHT in statuses:
             raise RefusedError(BAD_NUMBER)
         return step, result, certified
 
@@ -316,7 +308,7 @@ class Step:
         firsts = range(start, stop, self.tile_rows)
         before = self.memory.data_ptr() + self.values + thread * -(-self.share // self.tile_rows) * self.tile_bytes
         return [
-            NativeKeptTile(first, min(self.tile_rows, stop - first), before + at * self.tile_bytes)
+            NativeKeptTile(first=first, rows=min(self.tile_rows, stop - first), values=before + at * self.tile_bytes)
             for at, first in enumerate(firsts)
         ]
 

@@ -7,6 +7,7 @@ the unit has passed it on. Tables are not combined: a combined table would be co
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchEmbedding
 from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
 from explorer.graph import parameters_of
 from explorer.runtime.constants import Offsets
-from explorer.runtime.native.arrays import KINDS, ArrayBuilder, NativeArrays
+from explorer.runtime.kernel_types import MAX_FACTORS, TUCKER_VECTORS, Content
+from explorer.runtime.native.arrays import ArrayBuilder, NativeArrays
+from explorer.runtime.native.structures import NativeOperand, NativeTable, NativeUnit, records
 from explorer.runtime.units import (
-    MAX_FACTORS,
     WEIGHTED,
     Kind,
     Source,
@@ -35,14 +37,16 @@ NORMALIZED = "normalized"
 SOFTMAX = "softmax"
 """Of a weight: the operand of its softmax, which the kernels compute."""
 
-CONTENTS = {"linear": 0, "logarithms": 1, "evaluated": 1, NORMALIZED: 2}
-"""The numbers of `enum Content` in `kernels/circuit.h`."""
+CONTENTS = {
+    "linear": Content.LINEAR,
+    "logarithms": Content.LOGARITHMS,
+    "evaluated": Content.LOGARITHMS,
+    NORMALIZED: Content.NORMALIZED,
+}
+"""The contents of tables by those of their tensors."""
 
 FEW_ROWS = 2
 """With more states than so many times the rows of a batch, a table has rows for these only."""
-
-TUCKER_VECTORS = 4
-"""`TUCKER_WIDTH` in `kernels/backward.h`, in vectors."""
 
 STATES = 1
 """The axis of the states of a table (K, V), and of the units that a weight (K, I) weighs."""
@@ -67,9 +71,9 @@ class TrainingPlan:
 
     `gaussians` has the offset in the constants of the densities of each layer; after these and the normalizers of
     weights come the rows of tables, from `first_row` on. `partial` has the tensors with folds that no unit reads, whose
-    gradient is zero there; `table_operands` the positions of operands that are tables, and the number of the table of
-    each. A tile adds the gradients of a unit to those of the tile before when that one has gone back through as many
-    units as `turns` has for the unit.
+    gradient is zero there; `table_operands` the positions of operands that are tables, and `operand_tables` the number
+    of the table of each. A tile adds the gradients of a unit to those of the tile before when that one has gone back
+    through as many units as `turns` has for the unit.
     """
 
     arrays: NativeArrays
@@ -77,8 +81,9 @@ class TrainingPlan:
     partial: frozenset[int]
     gaussians: Mapping[int, int]
     turns: NDArray[np.int64]
-    tables: NDArray[np.int64]
+    tables: NDArray[Any]
     table_operands: NDArray[np.int64]
+    operand_tables: NDArray[np.int64]
     lanes: int
     gaussian_floats: int
     first_row: int
@@ -91,18 +96,19 @@ class TrainingPlan:
 
     def place_rows(self, batch: int) -> "PlacedRows":
         """Place the rows of tables for a batch: one for each state, or for each row of the batch if these are few."""
-        tables, operands = self.tables.copy(), self.arrays.arrays[1].copy()
-        states, width, content = tables[:, STATES_OF_TABLE], tables[:, STATES_OF_TABLE - 1], tables[:, -5]
-        by_row = states > FEW_ROWS * batch
-        rows = np.where(by_row, batch, states)
+        tables, operands = self.tables.copy(), self.arrays.operands.copy()
+        width = tables["width"]
+        by_row = tables["states"] > FEW_ROWS * batch
+        rows = np.where(by_row, batch, tables["states"])
         filled = -(-rows // self.lanes) * self.lanes
-        sizes = rows * width + filled + np.where(content == CONTENTS[NORMALIZED], 3 * width, 0)
-        starts = self.first_row + np.cumsum(sizes) - sizes
-        scales, bounds = np.cumsum(rows) - rows, starts + rows * width
-        tables[:, -4:] = np.stack([starts, scales, bounds, bounds + filled], axis=1)
-        at, table = self.table_operands[:, 0], self.table_operands[:, 1]
-        operands[at, ROWS : ROWS + 3] = np.stack([starts, scales, bounds], axis=1)[table]
-        operands[at, BY_ROW] = by_row[table]
+        sizes = rows * width + filled + np.where(tables["content"] == Content.NORMALIZED, 3 * width, 0)
+        tables["rows"] = self.first_row + np.cumsum(sizes) - sizes
+        tables["scales"] = np.cumsum(rows) - rows
+        tables["bounds"] = tables["rows"] + rows * width
+        tables["normalizers"] = tables["bounds"] + filled
+        for name in ("rows", "scales", "bounds"):
+            operands[name][self.table_operands] = tables[name][self.operand_tables]
+        operands["by_row"][self.table_operands] = by_row[self.operand_tables]
         return PlacedRows(tables, operands, self.first_row + int(sizes.sum()), int(rows.sum()))
 
 
@@ -110,8 +116,8 @@ class TrainingPlan:
 class PlacedRows:
     """Tables and operands with the places of rows, and how many floats and rows there are."""
 
-    tables: NDArray[np.int64]
-    operands: NDArray[np.int64]
+    tables: NDArray[Any]
+    operands: NDArray[Any]
     constant_floats: int
     num_rows: int
 
@@ -128,13 +134,13 @@ class _Planner(ArrayBuilder):
 
     def __init__(self, circuit: TorchCircuit, units: Units, lanes: int) -> None:
         self.table_numbers: dict[int, int] = {}
-        self.table_operands: list[tuple[int, int]] = []
+        self.table_operands: dict[int, int] = {}  # the number of the table of each operand that is one
         super().__init__(circuit, units, defaultdict(lambda: Offsets(0)), lanes)
         self.numbers: list[int] = []  # of the unit of each row
         self.reads: dict[Read, int] = {}
         self.circuit: TorchCircuit = circuit
         self.folds_read: dict[int, set[int]] = {}
-        self.tables: list[list[int]] = []
+        self.tables: list[NativeTable] = []
         self.gaussians: dict[int, int] = {}
         self.constant_floats = self.most_states = self.gradient_floats = 0
         self.weight_floats = self.block_floats = lanes
@@ -152,8 +158,9 @@ class _Planner(ArrayBuilder):
             partial=frozenset(number for number, count in folds.items() if len(self.folds_read[number]) < count),
             gaussians=self.gaussians,
             turns=self._turns(),
-            tables=np.array(self.tables, dtype=np.int64).reshape(-1, TABLE_FIELDS),
-            table_operands=np.array(self.table_operands, dtype=np.int64).reshape(-1, 2),
+            tables=records(NativeTable, self.tables),
+            table_operands=np.array(list(self.table_operands), dtype=np.int64),
+            operand_tables=np.array(list(self.table_operands.values()), dtype=np.int64),
             lanes=self.lanes,
             gaussian_floats=gaussian_floats,
             first_row=self.constant_floats,
@@ -198,26 +205,27 @@ class _Planner(ArrayBuilder):
         return self.gaussians[source.layer] + source.fold * 3 * self.padded(unit.width)
 
     def _add_tables(self) -> None:
-        """As `struct Table` in `kernels/circuit.h`; its rows have no places yet."""
+        """Add the records of tables; their rows have no places yet."""
         for number, unit in self.units.units.items():
             if unit.kind is not Kind.TABLE:
                 continue
             read, states = self._table_of(unit.sources[0]), num_states(self.circuit, self.units, number)
-            strides = (1, unit.width) if read.content == "evaluated" else (states, 1)
+            unit_stride, state_stride = (1, unit.width) if read.content == "evaluated" else (states, 1)
             width = self.padded(unit.width)
             self.most_states = max(self.most_states, states)
             self.table_numbers[number] = len(self.tables)
-            offset = unit.sources[0].fold * states * unit.width
-            fields = [
-                self._read(read, unit.sources[0].fold),
-                offset,
-                *strides,
-                unit.width,
-                width,
-                states,
-                CONTENTS[read.content],
-            ]
-            self.tables.append([*fields, 0, 0, 0, 0])
+            self.tables.append(
+                NativeTable(
+                    source=self._read(read, unit.sources[0].fold),
+                    offset=unit.sources[0].fold * states * unit.width,
+                    unit_stride=unit_stride,
+                    state_stride=state_stride,
+                    units=unit.width,
+                    width=width,
+                    states=states,
+                    content=CONTENTS[read.content],
+                )
+            )
             self.block_floats = max(self.block_floats, width)
 
     def _table_of(self, source: Source) -> Read:
@@ -259,32 +267,28 @@ class _Planner(ArrayBuilder):
     def add_units(self) -> None:
         for number, unit in self.units.units.items():
             self.numbers.append(number)
-            if unit.kind is not Kind.TABLE:
-                self.rows.append(self.row(number, unit))
-                continue
-            width, operand = self.padded(unit.width), len(self.operands)
-            self.scratch_fixed = max(self.scratch_fixed, self.lanes * width)
-            self.add_operand(number)
-            self.widest = max(self.widest, width)
-            widths, table = (0, 0, unit.width, width), self.table_numbers[number]
-            self.rows.append([KINDS[unit.kind], -1, 0, *widths, 1, 1, operand, table, 0, -1, -1, 0])
+            self.rows.append(self.row(number, unit))
 
     def add_operand(self, number: int) -> None:
         if number in self.table_numbers:
-            self.table_operands.append((len(self.operands), self.table_numbers[number]))
+            self.table_operands[len(self.operands)] = self.table_numbers[number]
         super().add_operand(number)
 
-    def row(self, number: int, unit: Unit) -> list[int]:
-        fields = super().row(number, unit)
+    def row(self, number: int, unit: Unit) -> NativeUnit:
+        found = super().row(number, unit)
+        if unit.kind is Kind.TABLE:
+            self.scratch_fixed = max(self.scratch_fixed, self.lanes * found.out_width)
+            found.weight = self.table_numbers[number]
+            self.add_operand(number)
         if unit.kind in WEIGHTED:
             source = unit.sources[0]
             parameter = parameters_of(layer_of(self.circuit, source))["weight"]
             rows, columns = parameter.shape[0], int(np.prod(parameter.shape[1:]))
-            fields[WEIGHT] = source.fold * rows * columns
+            found.weight = source.fold * rows * columns
             read = self._weight_of(source)
-            fields[SOURCE] = self._read(read, source.fold)
+            found.source = self._read(read, source.fold)
             if read.content == SOFTMAX:
-                fields[NORMALIZERS] = self.constant_floats
+                found.normalizers = self.constant_floats
                 self.constant_floats += 2 * self.padded(rows) + self.lanes
             in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.units[unit.inputs[0]].width)
             self.weight_floats = max(self.weight_floats, columns * self.padded(rows))
@@ -293,17 +297,17 @@ class _Planner(ArrayBuilder):
             if unit.kind is Kind.TUCKER:
                 self.widest = max(self.widest, TUCKER_VECTORS * self.lanes)
         assert len(unit.inputs) <= MAX_FACTORS * unit.terms, f"unit {number} has a product of too many factors"
-        return fields
+        return found
 
     def place_values(self) -> int:
         """Give all values a place of their own, and gradients of values the first place of their width that is free."""
-        values, found = 0, dict[int, int]()
-        for fields, number in zip(self.rows, self.numbers, strict=True):
-            if fields[SLOT] >= 0:
-                found[fields[SLOT]] = fields[SLOT + 1] = values
-                values += self.padded(self.units.units[number].width)
-        for fields in self.operands:
-            fields[1] = found.get(fields[0], 0)
+        values, places = 0, dict[int, int]()
+        for row in self.rows:
+            if row.slot >= 0:
+                places[row.slot] = row.place = values
+                values += row.out_width
+        for operand in self.operands:
+            operand.place = places.get(operand.slot, 0)
         self._place_gradients()
         return values
 
@@ -311,30 +315,22 @@ class _Planner(ArrayBuilder):
         places: dict[int, int] = {}
         free: dict[int, list[int]] = {}
 
-        def share(operand: list[int], number: int) -> None:
+        def share(operand: NativeOperand, number: int) -> None:
             """The unit that is run backward first writes a gradient, others add to it."""
-            operand[GRADIENT + 1] = int(number in places)
+            operand.adds = number in places
             if number not in places:
                 width = self.padded(self.units.units[number].width)
                 if not free.get(width):
                     free.setdefault(width, []).append(self.gradient_floats)
                     self.gradient_floats += width
                 places[number] = free[width].pop()
-            operand[GRADIENT] = places[number]
+            operand.gradient = places[number]
 
         for operand, number in zip(self.operands[-len(self.units.outputs) :], self.units.outputs, strict=True):
             share(operand, number)
-        for fields, number in zip(reversed(self.rows), reversed(self.numbers), strict=True):
-            fields[-1] = places[number]
+        for row, number in zip(reversed(self.rows), reversed(self.numbers), strict=True):
+            row.gradient = places[number]
             unit = self.units.units[number]
             for at, one in enumerate(unit.inputs):
-                share(self.operands[fields[OPERANDS] + at], one)
+                share(self.operands[row.operands + at], one)
             free[self.padded(unit.width)].append(places[number])
-
-
-SLOT, OPERANDS, WEIGHT, SOURCE, NORMALIZERS = 1, 9, 10, 12, 13
-"""Fields of `struct Unit`."""
-ROWS, GRADIENT, BY_ROW = 3, 6, 8
-"""Fields of `struct Operand`."""
-STATES_OF_TABLE, TABLE_FIELDS = 6, 12
-"""A field of `struct Table`, and how many it has."""

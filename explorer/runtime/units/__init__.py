@@ -1,16 +1,15 @@
 """A circuit as units: what each fold computes, and the passes that combine and order them."""
 
+from explorer.runtime.kernel_types import Kind as Kind
 from explorer.runtime.units.ir import (
     OF_ONE_LAYER as OF_ONE_LAYER,
     WEIGHTED as WEIGHTED,
-    Kind as Kind,
     Source as Source,
     Unit as Unit,
     Units as Units,
 )
 from explorer.runtime.units.lowering import (
     MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES,
-    MAX_TABLE_STATES as MAX_TABLE_STATES,
     lower_to_units as lower_to_units,
 )
 from explorer.runtime.units.order import with_slots as with_slots
@@ -20,7 +19,6 @@ from explorer.runtime.units.passes import (
     plan_training_units as plan_training_units,
     plan_units as plan_units,
 )
-from explorer.runtime.units.products import MAX_FACTORS as MAX_FACTORS
 from explorer.runtime.units.sources import (
     input_table as input_table,
     layer_of as layer_of,

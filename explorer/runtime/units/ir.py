@@ -8,34 +8,9 @@ A unit reads the values of other units, or a row of a table by the value of a va
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 
-
-class Kind(Enum):
-    """What a unit computes. Letters: I and J inputs, O outputs, K values, H terms, C factors of a term."""
-
-    TABLE = "table"
-    """y[o] = w[o, x] for a variable x, or y[o] = w[o] without one. It is read where it is needed, not computed."""
-    GAUSSIAN = "gaussian"
-    """y[k] = prod_c N(x_c; mean_ck, stddev_ck), in the logarithmic domain."""
-    DENSITY = "density"
-    """An input layer of another type, which computes logarithms itself."""
-    PRODUCT = "product"
-    """y[k] = prod_c x_c[k]."""
-    SUM = "sum"
-    """y[o] = sum_h sum_i w[o, h, i] prod_c x_hc[i]."""
-    MIXING = "mixing"
-    """y[k] = sum_h w[k, h] prod_c x_hc[k]."""
-    TUCKER = "tucker"
-    """y[o] = sum_ij w[o, i, j] x_0[i] x_1[j]."""
-    KRONECKER = "kronecker"
-    """y[i*J + j] = x_0[i] x_1[j]."""
-    TENSOR_DOT = "tensor-dot"
-    """y[q*P + p] = sum_j w[p, j] x[j*Q + q]."""
-    REARRANGE = "rearrange"
-    """y[o] = x[i_o], where the layer decides the i_o."""
-
+from explorer.runtime.kernel_types import Kind
 
 MAX_DEPENDENCY_BITS = 10**9
 """Maximum number of (unit, leaf) pairs, a bit each (125 MB), for which the leaves that units depend on are known."""

@@ -23,13 +23,11 @@ from explorer.backend import (
     TorchTuckerLayer,
 )
 from explorer.errors import LoweringError
-from explorer.runtime.units.ir import Kind, Source, Unit, Units
+from explorer.runtime.kernel_types import MAX_TABLE_STATES, Kind
+from explorer.runtime.units.ir import Source, Unit, Units
 
 MAX_TABLE_ENTRIES = 1 << 26
 """A discrete layer with more values, over all folds and units, is evaluated at the observed states only."""
-
-MAX_TABLE_STATES = 1 << 16
-"""And one with more states: those of tables are kept as 16 bits, as `State` in `native/kernels/circuit.h`."""
 
 COMPUTED: Mapping[type[TorchLayer], Kind] = {
     TorchSumLayer: Kind.SUM,

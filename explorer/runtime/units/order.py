@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from explorer.runtime.units.ir import Kind, Unit, Units
+from explorer.runtime.kernel_types import Kind
+from explorer.runtime.units.ir import Unit, Units
 from explorer.runtime.units.observing import Leave, nobody
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from inspect import getdoc
 from types import MappingProxyType
 
-from explorer.runtime.units.ir import Kind, Units
+from explorer.runtime.kernel_types import Kind
+from explorer.runtime.units.ir import Units
 from explorer.runtime.units.observing import Leave, nobody
 from explorer.runtime.units.order import depth_first, with_slots, without_unused
 from explorer.runtime.units.products import SUMS, multiply_densities, multiply_within_sums, split_products

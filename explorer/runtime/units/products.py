@@ -9,12 +9,10 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from itertools import count
 
-from explorer.runtime.units.ir import Kind, Unit, Units
+from explorer.runtime.kernel_types import MAX_FACTORS, Kind
+from explorer.runtime.units.ir import Unit, Units
 from explorer.runtime.units.observing import Leave, nobody
 from explorer.runtime.units.order import without_unused
-
-MAX_FACTORS = 4
-"""The product of more values below 2, none of which is far below 1, could leave the range of a float."""
 
 SUMS = (Kind.SUM, Kind.MIXING)
 

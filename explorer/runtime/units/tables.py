@@ -6,7 +6,8 @@ At inference the weights of such a sum are constants, so that its matrix product
 from collections.abc import Sequence
 from dataclasses import replace
 
-from explorer.runtime.units.ir import Kind, Unit, Units
+from explorer.runtime.kernel_types import Kind
+from explorer.runtime.units.ir import Unit, Units
 from explorer.runtime.units.observing import Leave, nobody
 
 COMBINED = (Kind.SUM, Kind.MIXING, Kind.TENSOR_DOT, Kind.REARRANGE)

@@ -3,7 +3,6 @@
 #pragma once
 #include "vectors.h"
 
-constexpr int64_t LINE = 64;           // bytes
 constexpr int64_t AHEAD_LINES = 4096;  // fetched for a unit at most: a fourth of the second cache
 constexpr int64_t AHEAD_STEPS = 256;   // of a matrix product that fetches: its summands
 constexpr int64_t STEP_LINES = 2;      // with one, tables are late; with four, multiplications wait for the memory
@@ -25,21 +24,21 @@ struct Ahead {
   void begin() { count = next = 0; }
 
   void add(const void* from, int64_t bytes) {
-    const char *start = (const char*)((uintptr_t)from / LINE * LINE), *stop = (const char*)from + bytes;
-    int64_t some = (stop - start + LINE - 1) / LINE;
+    const char *start = (const char*)((uintptr_t)from / LINE_BYTES * LINE_BYTES), *stop = (const char*)from + bytes;
+    int64_t some = (stop - start + LINE_BYTES - 1) / LINE_BYTES;
     if (some > limit - count) some = limit - count;
-    for (int64_t i = 0; i < some; i++) lines[count + i] = start + i * LINE;
+    for (int64_t i = 0; i < some; i++) lines[count + i] = start + i * LINE_BYTES;
     count += some;
   }
 
   // Rows by number: some lines may be listed twice, and the last one of a row that is no multiple of 32 bytes not at all.
   template <class Number>
   void add_rows(const void* from, int64_t bytes, const Number* numbers, int64_t rows) {
-    const int64_t offset = (uintptr_t)from % LINE, last = (bytes + (bytes % LINE || offset ? LINE : 0) - 1) / LINE;
+    const int64_t offset = (uintptr_t)from % LINE_BYTES, last = (bytes + (bytes % LINE_BYTES || offset ? LINE_BYTES : 0) - 1) / LINE_BYTES;
     if (rows > (limit - count) / (last + 1)) rows = (limit - count) / (last + 1);
     const char** to = lines + count;
     for (int64_t b = 0; b < rows; b++)
-      for (int64_t i = 0; i <= last; i++) *to++ = (const char*)from - offset + numbers[b] * bytes + i * LINE;
+      for (int64_t i = 0; i <= last; i++) *to++ = (const char*)from - offset + numbers[b] * bytes + i * LINE_BYTES;
     count = to - lines;
   }
 

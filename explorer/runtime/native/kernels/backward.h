@@ -6,8 +6,7 @@
 #pragma once
 #include "training.h"
 
-constexpr int MAX_FACTORS = 4;           // of a product: as in units/products.py
-constexpr int TUCKER_WIDTH = 4 * LANES;  // products of two units that are formed at a time
+constexpr int TUCKER_WIDTH = TUCKER_VECTORS * LANES;  // products of two units that are formed at a time
 
 struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them

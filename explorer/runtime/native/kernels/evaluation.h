@@ -6,7 +6,7 @@
 
 constexpr int64_t MAX_SPINS = 4096;  // of a thread that waits, before it lets others run
 
-static int64_t align(int64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
+static int64_t align(int64_t bytes) { return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES; }
 
 // Gives out memory piece by piece; from null on it only counts.
 struct Memory {
@@ -54,36 +54,10 @@ static void begin_tile(Tile& tile) {
 }
 
 static bool read_variables(Tile& tile) {
-  return tile.input.type == 0   ? tile.read_variables<int64_t>()
-         : tile.input.type == 1 ? tile.read_variables<float>()
-                                : tile.read_variables<double>();
+  return tile.input.type == INT64     ? tile.read_variables<int64_t>()
+         : tile.input.type == FLOAT32 ? tile.read_variables<float>()
+                                      : tile.read_variables<double>();
 }
-
-// A part of the work on a tile, which is rows first .. first+rows-1 of x: copying variables, computing units start_unit ..
-// stop_unit-1, and writing outputs, for rows start_row .. stop_row-1 of the tile.
-struct Share {
-  int64_t first, rows, start_row, stop_row, start_unit, stop_unit, reads, writes;
-  int64_t after;  // begins when so many shares before it are done
-};
-
-// The shares of a call, and the memory of its threads. Threads take shares in order: so one that waits waits for shares
-// that others have begun, however many threads there are.
-struct Call {
-  const Circuit* circuit;
-  const Input* input;
-  const Share* shares;
-  int64_t num_shares;
-  char* values;
-  int64_t values_stride;  // from thread to thread; 0: the threads share values
-  char* scratch;
-  int64_t scratch_stride;
-  int64_t num_threads;  // that have memory
-  float* result;
-  uint8_t* certified;
-  double tolerance;
-  int64_t next_share, next_thread, done;  // so far
-  int64_t is_bad;                         // a variable has a value that it cannot have
-};
 
 // Adds one to a number that threads share; returns what it was.
 static int64_t take_next(int64_t* number) { return __atomic_fetch_add(number, 1, __ATOMIC_ACQ_REL); }

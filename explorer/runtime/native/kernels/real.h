@@ -1,14 +1,10 @@
-// The type of the numbers that kernels compute with: float, or double for the rows that floats are not certified for.
+// The numbers that kernels compute with: float, or double for the rows that floats are not certified for.
 #pragma once
-#include <cstdint>
+#include "structures.h"  // written by structures.py: records, kinds, limits and sizes
 
 #if !defined(DOUBLES)
-typedef float Real;
 typedef int32_t Bits;
 constexpr int MANTISSA = 23, BIAS = 127;    // bits after the point, and what is added to exponents
-constexpr Real SMALLEST = 1.17549435e-38f;  // the smallest normal number: below it, bits are lost
-constexpr Real LOWEST = -87.0f;             // exp of less is taken as zero
-constexpr Real DROPPED = 1.7e-38f;          // above exp(LOWEST)
 constexpr Real LOG2E = 1.44269504088896341f, SHIFT = 12582912.0f;      // 1.5 * 2^23
 constexpr Real LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f;     // products of the first with integers are exact
 constexpr int DEGREE = 6;                                              // on [-log(2)/2, log(2)/2] within 4e-9 of exp
@@ -18,12 +14,8 @@ constexpr Real EXPONENTIAL[] = {1.3814539570e-3f, 8.3687451608e-3f, 4.1668390796
 constexpr Bits ROOTS[] = {0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532, 0x3f75fed7, 0x3f75583f,
                           0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c, 0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d};
 #else
-typedef double Real;
 typedef int64_t Bits;
 constexpr int MANTISSA = 52, BIAS = 1023;
-constexpr Real SMALLEST = 2.2250738585072014e-308;
-constexpr Real LOWEST = -708.0;
-constexpr Real DROPPED = 3.4e-308;
 constexpr Real LOG2E = 1.44269504088896341, SHIFT = 6755399441055744.0;  // 1.5 * 2^52
 constexpr Real LN2_HIGH = 6.93145751953125e-1, LN2_LOW = 1.42860682030941723212e-6;
 constexpr int DEGREE = 13;  // Taylor's: the next term is below 5e-18

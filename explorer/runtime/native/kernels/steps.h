@@ -24,33 +24,9 @@ static void take_backward(Backward& tile, Memory& memory) {
   memory.take(tile.seen, tile.capacity);
 }
 
-// Rows first .. first+rows-1 of x, and their values.
-struct KeptTile {
-  int64_t first, rows;
-  char* values;
-};
-
-// The backward pass of some tiles, and the memory of its threads. Threads take tiles in order, and go back through a unit
-// with parameters after the tile before has: so all add to the same gradients in one order, whichever threads take them.
-struct BackwardCall {
-  const Circuit* circuit;
-  const Training* training;
-  const Input* input;
-  const KeptTile* tiles;
-  int64_t num_tiles;
-  const int64_t* turns;     // of each unit: begins when the tile before has gone back through so many
-  const float* of_outputs;  // the gradients of all outputs, times `by`
-  double by;
-  char* const* workspaces;  // of each thread
-  int64_t num_threads;      // that have one
-  int64_t* done;            // of each tile: the units that it has gone back through; a line of the cache each
-  int64_t next_tile, next_thread;
-  int64_t changed;  // logits differ from those of the forward pass
-};
-
 static void go_back(BackwardCall& call, int64_t number, int64_t thread) {
   const KeptTile& kept = call.tiles[number];
-  const int64_t line = LINE / sizeof(int64_t), count = call.circuit->num_units;
+  const int64_t line = LINE_BYTES / sizeof(int64_t), count = call.circuit->num_units;
   int64_t *done = call.done + number * line, *before = done - line;
   Backward tile{{{*call.circuit, *call.input, kept.first, kept.rows, kept.rows}}};
   tile.training = call.training;

@@ -1,6 +1,5 @@
 // Rows of a table (units, states) for training: in linear scale, each divided by its largest element.
 #pragma once
-#include "circuit.h"
 #include "reductions.h"
 #include "transpose.h"
 #include "vectors.h"

@@ -1,11 +1,8 @@
 // A tile: some rows of the input, with the values of units for them, and how units read these.
 #pragma once
-#include "circuit.h"
 #include "matrices.h"
 
-constexpr int SPAN_ROWS = 48;    // rows that a unit is computed for at a time: they stay in the nearest cache
-constexpr int SPAN_WIDTH = 128;  // unless its inputs are wider: then its weights are read once for all rows
-constexpr int SQUARE = 16;       // rows and variables that are copied at a time
+constexpr int SQUARE = 16;  // rows and variables that are copied at a time
 
 // An operand for all rows of a tile: row b is at `values + at(b) * width`, and its scale at `scales[at(b)]`, as its
 // bound. `largest` is the largest element of each row; null: at most 1.
@@ -111,7 +108,7 @@ struct TileRows {
 
   // Fetches lines in order, which takes less time than square by square.
   static void fetch_lines(const void* from, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += LINE) __builtin_prefetch((const char*)from + i, 0, 2);
+    for (int64_t i = 0; i < bytes; i += LINE_BYTES) __builtin_prefetch((const char*)from + i, 0, 2);
   }
 
   static bool are_neighbours(const int64_t* columns) {
