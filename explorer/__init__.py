@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from explorer.app.notebook.ask import ask
     from explorer.app.notebook.show import show
-    from explorer.app.querying import load
+    from explorer.app.queries.loading import load
     from explorer.compiler import TorchCompiler, rerun
     from explorer.recording import record
     from explorer.runtime import fast
@@ -25,7 +25,7 @@ _PLACES = {
     "ask": "explorer.app.notebook.ask",
     "fast": "explorer.runtime",
     "gallery": "explorer.templates",
-    "load": "explorer.app.querying",
+    "load": "explorer.app.queries.loading",
     "record": "explorer.recording",
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook.show",

@@ -21,9 +21,8 @@ from explorer.app.commands import (
     export,
     gallery,
     lab,
-    query,
+    queries,
     rules,
-    sample,
     serve,
     show,
     time,
@@ -121,8 +120,8 @@ app.command("show")(show.show)
 app.command("rules")(rules.rules)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
-app.command("sample")(sample.sample)
-app.command("query")(query.query)
+app.command("sample")(queries.sample)
+app.command("query")(queries.query)
 app.command("count")(count.count)
 app.command("serve")(serve.serve)
 app.command("time")(time.time)

@@ -8,7 +8,7 @@ import torch
 from typer.testing import CliRunner
 
 from explorer.app.cli import app
-from explorer.app.querying import load_subject
+from explorer.app.queries.loading import load_subject
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import (
     DataTypeError,

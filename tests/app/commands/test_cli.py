@@ -319,7 +319,7 @@ def test_a_command_ends_quietly_when_nobody_reads_its_output_any_more(monkeypatc
     def broken(*_):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr("explorer.app.commands.query.print_text", broken)
+    monkeypatch.setattr("explorer.app.commands.queries.print_text", broken)
     assert run("query", "partition", "blackboard", code=1).output == ""
 
 

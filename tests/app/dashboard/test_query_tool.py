@@ -114,7 +114,7 @@ def test_a_row_is_asked_about_and_what_is_wrong_with_it_is_said_in_the_answer() 
     assert "1 (observed)" in str(tool.answer.object)
     tool.row.fields[2].value = "many"
     tool._start()
-    assert "variable 2; got &#x27;many&#x27;" in str(tool.answer.object)
+    assert "&#x27;many&#x27; is not a value of x2 (an integer from 0 to 1)" in str(tool.answer.object)
     tool.row.fields[2].value = "5"
     tool._start()
     reader.wait()
@@ -137,7 +137,7 @@ def test_one_of_several_outputs_is_asked_about() -> None:
 
 def test_another_step_answers_again() -> None:
     reader = Reader("conflict")
-    reader.tool.kind.value = "partition-function"
+    reader.tool.kind.value = "partition"
     reader.tool._start()
     reader.wait()
     reader.go(6)

@@ -6,6 +6,7 @@ from typing import Any
 from weakref import ref
 
 import panel_material_ui as pmui
+import torch
 from panel.viewable import Viewable
 
 from explorer.app.circuits import is_checkpoint
@@ -15,27 +16,22 @@ from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
 from explorer.app.dashboard.panes.tool import OPENED, Tool
 from explorer.app.dashboard.panes.values import run_inputs
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.queries.answers import Answer, answer as answer_of, rows_table, scale_words
+from explorer.app.queries.asking import KINDS, Query
+from explorer.app.queries.named_variables import MAX_SHOWN, Evidence, Variables, describe_variables
+from explorer.app.queries.query_code import code_of
 from explorer.app.session.opening import Opened
-from explorer.app.session.query_code import code_of
-from explorer.app.session.query_words import scale_words
-from explorer.app.session.querying import (
-    KINDS,
-    MAX_SAMPLES,
-    Answer,
-    Query,
-    ask,
-    describe_variables,
-    is_untrained,
-)
-from explorer.app.session.running import LOADED, range_of
-from explorer.app.session.variables import MAX_SHOWN, Evidence, Variables, rows_table
+from explorer.app.session.running import LOADED
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
+from explorer.symbolic import Circuit, ConstantInitializer
+from explorer.trace import Trace
 from explorer.trace.ladder import COMPILED
 from explorer.views import query_view
 from explorer_widgets.dashboard import QueryPane
 
-TITLES = {kind.title: kind.name for kind in KINDS.values()}
+TITLES = {kind.title: kind.name for kind in KINDS.values() if not kind.has_other}
+MAX_SAMPLES = 64
 UNTRAINED = (
     "This circuit is not trained: its values are random. Train it (circuit-explorer train), and open its checkpoint "
     "(circuit-explorer serve runs/NAME.pt)."
@@ -74,9 +70,8 @@ class QueryTool(Tool):
         self.code = html_pane()
         self.copy = button(workspace, "Copy as Python", self._copy, "outlined", visible=False)
         self.colour = button(workspace, "Colour the plates", self._colour, "outlined", visible=False)
-        self.evidence = Evidence((), ())
+        self.evidence = Evidence.nothing(0)
         self.variables = Variables(0)
-        self._most, self._is_discrete = 1.0, False
         self._number = 0
         self._answer: Answer | None = None
         self._opened: Any = lambda: None
@@ -111,7 +106,7 @@ class QueryTool(Tool):
         """Begin with nothing observed of another trace."""
         self._opened = ref(opened)
         self._clear()
-        self.evidence, self.variables = Evidence((), ()), Variables(0)
+        self.evidence, self.variables = Evidence.nothing(0), Variables(0)
         self.row.fill(self.variables)
         self.output.value = self.class_.value = 0
         self.given.value = ""
@@ -137,7 +132,6 @@ class QueryTool(Tool):
             return
         columns = opened.columns[: circuit.num_variables]
         self.variables = describe_variables(circuit, columns if len(columns) == circuit.num_variables else ())
-        self._most, self._is_discrete = _range(circuit)
         self.evidence = self.variables.keep(self.evidence)
         for field, size in zip((self.output, self.class_), circuit.output_shape, strict=True):
             field.value = 0 if field.value is None or field.value >= size else field.value
@@ -159,7 +153,7 @@ class QueryTool(Tool):
         kind = KINDS[self.kind.value]
         opened = self.workspace.session.opened
         self.meaning.object = lines_html([kind.meaning])
-        self.warning.visible = is_untrained(opened.trace)
+        self.warning.visible = _is_untrained(opened.trace)
         self.warning.object = lines_html([UNTRAINED]) if self.warning.visible else ""
         self.output.visible = kind.has_root and bool(self.output.end)
         self.class_.visible = kind.has_root and bool(self.class_.end)
@@ -173,7 +167,7 @@ class QueryTool(Tool):
             return
         self._number = int(painted["n"])
         x, observed = painted["x"], painted["observed"]
-        self.evidence = Evidence(tuple(map(float, x)), tuple(map(bool, observed)))
+        self.evidence = Evidence(torch.tensor([x], dtype=torch.float64), torch.tensor([observed], dtype=torch.bool))
         if self.kind.value in REPAINTED:
             self._start()
 
@@ -181,7 +175,9 @@ class QueryTool(Tool):
         """What the form asks. Raises: FormError."""
         if self.row.view.visible:
             self.evidence = self.row.read()
-        given = self.variables.chosen(self.given.value) if self.given.visible else ()
+        given = torch.zeros(self.variables.count, dtype=torch.bool) if self.given.visible else None
+        if given is not None:
+            given[list(self.variables.chosen(self.given.value))] = True
         root = number(self.output, 0), number(self.class_, 0)
         return Query(self.kind.value, self.evidence, given, number(self.count, SAMPLES), number(self.seed, 0), root)
 
@@ -212,7 +208,7 @@ class QueryTool(Tool):
                 self.workspace.show_error(error)
 
         variables = self.variables
-        self.workspace.inputs_background.start("Asking", lambda job: ask(circuit, query, variables), show, fail)
+        self.workspace.inputs_background.start("Asking", lambda job: answer_of(circuit, query, variables), show, fail)
 
     def _show(self, answer: Answer, step: int) -> None:
         """Show an answer; rows as images if the variables are pixels."""
@@ -238,7 +234,7 @@ class QueryTool(Tool):
         if answer.expected is not None:
             parts.append(table_html(answer.expected))
         elif answer.rows and not is_sample:
-            parts.append(table_html(rows_table(answer.rows, self.variables, answer.query.evidence)))
+            parts.append(table_html(rows_table(answer.rows, answer.variables, answer.query.evidence)))
         if answer.rows and self.variables.count > MAX_SHOWN:
             parts.append(lines_html([f"These are the first {MAX_SHOWN} of {self.variables.count:,} variables."]))
         return "".join(parts)
@@ -254,13 +250,16 @@ class QueryTool(Tool):
     def _show_pad(self, answer: Answer | None = None) -> None:
         """Draw the pad with what is observed, and the rows of an answer as images."""
         session = self.workspace.session
-        asked = self.evidence if answer is None else answer.query.evidence
+        evidence = self.evidence if answer is None else answer.query.evidence
+        x, observed = (part[0].tolist() for part in evidence)
+        most = float(min(self.variables.sizes.values(), default=2) - 1)
+        is_discrete = self.variables.real is not None and not self.variables.real
         found = query_view(
             session.index,
-            asked.x,
-            asked.observed,
-            most=self._most,
-            step=1.0 if self._is_discrete else self._most / 100,
+            x,
+            observed,
+            most=most,
+            step=1.0 if is_discrete else most / 100,
             number=self._number,
             answers=() if answer is None else answer.rows,
             note="" if answer is None else _note_of(answer),
@@ -298,7 +297,7 @@ class QueryTool(Tool):
     def _code(self, answer: Answer, step: int) -> str:
         file = self.workspace.library.file_name(self.workspace.session.opened.name)
         checkpoint = file if isinstance(file, str) and is_checkpoint(file) else None
-        return code_of(answer, step, self._is_discrete, self.variables, checkpoint)
+        return code_of(answer, step, checkpoint)
 
     def _with_trace(self, code: str) -> str:
         """Code that follows the code that records the open trace."""
@@ -309,15 +308,13 @@ def _note_of(answer: Answer) -> str:
     """What the images of an answer are, and what can be done with them."""
     parts = [
         (answer.note, True),
-        (OUTLINED, bool(answer.rows) and any(answer.query.evidence.observed)),
+        (OUTLINED, bool(answer.rows) and bool(answer.query.evidence.observed.any())),
         (CHOICE, len(answer.rows) > 1),
     ]
     return " ".join(words for words, is_said in parts if is_said and words)
 
 
-def _range(circuit: TorchCircuit) -> tuple[float, bool]:
-    """As `range_of`; real numbers up to 1 for a circuit with input layers whose values are unknown."""
-    try:
-        return range_of(circuit)
-    except CircuitError:
-        return 1.0, False
+def _is_untrained(trace: Trace) -> bool:
+    """Whether the circuit of a trace begins with random values."""
+    leaves = trace.subject.leaf_names if isinstance(trace.subject, Circuit) else ()
+    return any(leaf.learnable and not isinstance(leaf.initializer, ConstantInitializer) for leaf in leaves)

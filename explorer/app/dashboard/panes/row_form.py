@@ -5,7 +5,7 @@ from collections.abc import Callable
 import panel_material_ui as pmui
 
 from explorer.app.dashboard.panes.layout import column, line
-from explorer.app.session.variables import MAX_SHOWN, UNKNOWN, UNREAD, Evidence, Variables
+from explorer.app.queries.named_variables import MAX_SHOWN, UNKNOWN, UNREAD, Evidence, Variables
 
 FREE = "not observed"
 """The choice of a categorical variable that is not observed."""
@@ -28,7 +28,7 @@ class RowForm:
         """Ask for values of these variables, of which none is observed."""
         self._variables = variables
         self.fields = [self._field(v) for v in range(variables.count)] if variables.count <= MAX_SHOWN else []
-        self.text.value = str(Evidence.nothing(variables.count))
+        self.text.value = ", ".join([UNKNOWN] * variables.count)
         self.view[:] = [line(*self.fields) if self.fields else self.text]
 
     def follow(self, variables: Variables) -> None:

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import explorer
-from explorer.app.session.query_code import code_of
-from explorer.app.session.query_words import scale_words
-from explorer.app.session.querying import KINDS, Query, ask
-from explorer.app.session.variables import Evidence, Variables
+from explorer.app.queries.answers import answer as ask, scale_words
+from explorer.app.queries.asking import KINDS, Query
+from explorer.app.queries.named_variables import Evidence, Variables
+from explorer.app.queries.query_code import code_of
 from explorer.backend import TorchInputLayer, queries
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FormError
@@ -19,7 +19,8 @@ from explorer.learning.tables import CategoricalColumn, GaussianColumn
 from explorer.symbolic import CircuitBuilder, InputLayer
 from explorer.templates import fully_factorized, hidden_tree, load_named
 
-ROW = Evidence.parse("1, 0, 1, ?", 4)
+ROW = Variables(4).parse("1, 0, 1, ?")
+OFFERED = [name for name, kind in KINDS.items() if not kind.has_other]
 STEP = 6
 
 
@@ -33,18 +34,22 @@ def circuit(trace):
     return trace.circuit_at(STEP)
 
 
+def mask(count: int, *chosen: int) -> torch.Tensor:
+    return torch.tensor([v in chosen for v in range(count)])
+
+
 def logarithm(answer):
     """The number of the first row of an answer."""
     return float(answer.table["rows"][0][1].removesuffix(" nats").replace("−", "-"))
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", OFFERED)
 def test_the_code_that_is_shown_asks_the_same(trace, circuit, name):
-    evidence = Evidence.parse("1, 0, 1, 1", 4) if name == "log-likelihood" else ROW
-    query = Query(name, evidence, (0,) if KINDS[name].has_given else (), num_samples=3, seed=5)
+    evidence = Variables(4).parse("1, 0, 1, 1") if name == "log-likelihood" else ROW
+    query = Query(name, evidence, mask(4, 0) if KINDS[name].has_given else None, num_samples=3, seed=5)
     answer = ask(circuit, query)
     names: dict[str, Any] = {"trace": trace}
-    exec(code_of(answer, STEP, is_discrete=True), names)  # the code of this project
+    exec(code_of(answer, STEP), names)  # the code of this project
     found = names["found"]
     if name == "sample":
         assert [row for _, row in answer.rows] == [tuple(row.tolist()) for row in found[:, 0].double()]
@@ -64,9 +69,9 @@ def test_the_code_says_which_output_was_asked_about(name):
     trace = explorer.record(load_named("near-misses"))
     circuit = trace.circuit_at(-1)
     assert len(circuit.graph.outputs) > 1
-    answer = ask(circuit, Query(name, Evidence.nothing(circuit.num_variables), num_samples=2))
+    answer = ask(circuit, Query(name, Evidence.nothing(circuit.num_variables), num_samples=2, root=(0, 0)))
     names: dict[str, Any] = {"trace": trace}
-    exec(code_of(answer, -1, is_discrete=True), names)  # the code of this project
+    exec(code_of(answer, -1), names)  # the code of this project
     found = names["found"]
     rows = found[:, 0] if name == "sample" else found.assignment
     assert [row for _, row in answer.rows] == [tuple(row) for row in rows.double().tolist()]
@@ -74,8 +79,8 @@ def test_the_code_says_which_output_was_asked_about(name):
 
 def test_a_conditional_is_a_marginal_divided_by_that_of_what_is_given(circuit):
     joint = logarithm(ask(circuit, Query("marginal", ROW)))
-    given = logarithm(ask(circuit, Query("marginal", Evidence.parse("1, ?, ?, ?", 4))))
-    asked = logarithm(ask(circuit, Query("conditional", ROW, (0,))))
+    given = logarithm(ask(circuit, Query("marginal", Variables(4).parse("1, ?, ?, ?"))))
+    asked = logarithm(ask(circuit, Query("conditional", ROW, mask(4, 0))))
     assert asked == pytest.approx(joint - given, abs=1e-5)
 
 
@@ -92,8 +97,8 @@ def test_what_is_observed_is_kept_in_completions_and_samples(circuit):
 
 
 def test_the_expected_value_of_a_coin_is_its_conditional_probability(circuit):
-    ones = Evidence.parse("1, 0, 1, 1", 4)
-    exact = math.exp(queries.marginal(circuit, *tensors(ones)).item() - queries.marginal(circuit, *tensors(ROW)).item())
+    ones = Variables(4).parse("1, 0, 1, 1")
+    exact = math.exp(queries.marginal(circuit, *ones).item() - queries.marginal(circuit, *ROW).item())
     ((_, mean),) = ask(circuit, Query("marginal", ROW)).rows
     assert mean == pytest.approx((1, 0, 1, exact), abs=1e-6)
 
@@ -110,16 +115,17 @@ def test_entropy_is_answered_or_why_it_is_not(circuit):
 
 def test_a_form_accepts_no_value_of_a_variable_that_is_not_read():
     variables = Variables(3, unread=frozenset({1}))
-    assert variables.parse("1, ?, 0").observed == (True, False, True)
+    assert variables.parse("1, ?, 0").observed.tolist() == [[True, False, True]]
     with pytest.raises(FormError, match=r"does not read x1; write \? there"):
         variables.parse("1, 1, 0")
 
 
 def test_what_was_entered_for_other_variables_is_kept_where_it_fits():
     variables = Variables(4, sizes={0: 2, 1: 3, 2: 2}, unread=frozenset({2}))
-    kept = variables.keep(Evidence((1.0, 3.0, 1.0), (True, True, True)))
-    assert kept == Evidence((1.0, 0.0, 0.0, 0.0), (True, False, False, False))
-    assert variables.keep(Evidence((0.0, 1.5, 0.0, 7.5, 1.0), (True,) * 5)).observed == (True, False, False, True)
+    kept = variables.keep(Variables(3).parse("1, 3, 1"))
+    assert (kept.x.tolist(), kept.observed.tolist()) == ([[1.0, 0.0, 0.0, 0.0]], [[True, False, False, False]])
+    kept = variables.keep(Variables(5).parse("0, 1.5, 0, 7.5, 1"))
+    assert kept.observed.tolist() == [[True, False, False, True]]
     entries = [" 1", "2", "1", "-1.5"], ["2", "0.5", "", "many"]
     assert [[variables.fits(v, entry) for v, entry in enumerate(row)] for row in entries] == [
         [True, True, False, True],
@@ -135,10 +141,10 @@ def test_only_answers_about_real_variables_are_densities():
     specs = [GaussianColumn("height", 170.0, 10.0).input_spec(), CategoricalColumn("team", ("a", "b")).input_spec()]
     mixed = explorer.record(hidden_tree((-1, 0), specs, num_latent_states=2), seed=3).circuit_at(-1)
     headings = {
-        observed: ask(mixed, Query("marginal", Evidence((0.0, 1.0), observed))).table["columns"][2]
-        for observed in ((True, False), (False, True), (True, True))
+        row: ask(mixed, Query("marginal", Variables(2).parse(row))).table["columns"][2]
+        for row in ("0, ?", "?, 1", "0, 1")
     }
-    assert headings == {(True, False): "density", (False, True): "probability", (True, True): "density"}
+    assert headings == {"0, ?": "density", "?, 1": "probability", "0, 1": "density"}
 
 
 def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
@@ -147,14 +153,14 @@ def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
     specs = [column.input_spec() for column in columns]
     trace = explorer.record(hidden_tree((-1, 0), specs, num_latent_states=2), seed=3)
     circuit = trace.circuit_at(-1)
-    with pytest.raises(FormError, match="expected a value or \\? for height; got 'nan'"):
+    with pytest.raises(FormError, match=r"'nan' is not a value of height .real: mean 170"):
         table.read(["nan", "?"])
     known = table.read(["180", "?"])
-    assert (known.x, table.chosen("team"), table.text_of(known)) == ((1.0, 0.0), (1,), "180, ?")
+    assert (known.x.tolist(), table.chosen("team")) == ([[1.0, 0.0]], (1,))
     answer = ask(circuit, Query("marginal", known), table)
-    density = queries.marginal(circuit, torch.tensor([known.x]), torch.tensor(known.observed)).item()
+    density = queries.marginal(circuit, *known).item()
     assert logarithm(answer) == pytest.approx(density - math.log(10), abs=1e-4)  # 10 units of the table are one code
-    exec(code_of(answer, -1, is_discrete=False, variables=table), {"trace": trace})
+    exec(code_of(answer, -1), {"trace": trace})
     assert float(capsys.readouterr().out.partition("[[[")[2].partition("]")[0]) == pytest.approx(
         logarithm(answer), abs=1e-4
     )
@@ -164,7 +170,7 @@ def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
     shown = ", ".join(f"{team}: {share:.3f}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))
     assert answer.expected is not None
     assert answer.expected["rows"] == [["height", "180 (observed)", "–"], ["team", shown, "–"]]
-    given = ask(circuit, Query("conditional", table.read(["180", "red"]), (1,)), table)
+    given = ask(circuit, Query("conditional", table.read(["180", "red"]), mask(2, 1)), table)
     assert given.table["rows"][0][0] == "log p(height = 180 | team = red)"
     likely = max(("blue", "red"), key=shares.__getitem__)
     assert answer.rows[0][1] == (1.0, float(columns[1].labels.index(likely)))
@@ -172,8 +178,8 @@ def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
     assert drawn["columns"] == ["row", "height (observed)", "team"]
     assert {row[1] for row in drawn["rows"]} == {"180"}
     assert {row[2] for row in drawn["rows"]} <= {"blue", "red"}
-    for wrong in (["many", "?"], ["?", "green"]):
-        with pytest.raises(CircuitError, match="column"):
+    for wrong, why in ((["many", "?"], "'many' is not a value of height"), (["?", "green"], "no category of team")):
+        with pytest.raises(CircuitError, match=why):
             table.read(wrong)
 
 
@@ -186,18 +192,14 @@ def test_moments_of_a_wide_table_are_in_its_units():
     assert answer.expected["rows"][7] == ["c7", f"{170 + 10 * means[7]:.4g}", f"{10 * deviations[7]:.4g}"]
 
 
-def tensors(evidence):
-    return torch.tensor([evidence.x]).long(), torch.tensor(evidence.observed)
-
-
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        (Query("log-likelihood", ROW), "1 variable is not observed"),
-        (Query("conditional", ROW, (3,)), "variable x3 is given, so it needs a value"),
-        (Query("conditional", ROW, (0, 1, 2)), "a conditional needs observed variables that are not given"),
-        (Query("marginal", Evidence.parse("7, ?, ?, ?", 4)), "an integer from 0 to 1; found 7"),
-        (Query("sample", Evidence.parse("0.5, ?, ?, ?", 4)), "an integer from 0 to 1; found 0.5"),
+        (Query("log-likelihood", ROW), "x3 is not observed; a log-likelihood needs the values of all variables"),
+        (Query("conditional", ROW, mask(4, 3)), "variable x3 is given, so it needs a value"),
+        (Query("conditional", ROW, mask(4, 0, 1, 2)), "a conditional needs observed variables that are not given"),
+        (Query("marginal", Variables(4).parse("7, ?, ?, ?")), "an integer from 0 to 1; found 7"),
+        (Query("sample", Variables(4).parse("0.5, ?, ?, ?")), "an integer from 0 to 1; found 0.5"),
         (Query("marginal", Evidence.nothing(3)), "expected a row of 4 variables; got 3"),
     ],
 )
@@ -206,13 +208,16 @@ def test_misuse_is_a_typed_error_that_says_what_to_do(circuit, query, why):
         ask(circuit, query)
 
 
-def test_a_row_and_variables_are_read_and_written():
-    assert str(ROW) == "1, 0, 1, ?"
-    assert ROW.observed == (True, True, True, False)
+def test_a_row_and_variables_are_read():
+    assert [part.tolist() for part in ROW] == [[[1.0, 0.0, 1.0, 0.0]], [[True, True, True, False]]]
     assert Variables(9).chosen("0, 2, 5-7, 5") == (0, 2, 5, 6, 7)
-    for text, why in (("1, 2", "expected 3 entries"), ("1, x, ?", "variable 1; got 'x'"), ("1, nan, ?", "variable 1")):
+    for text, why in (
+        ("1, 2", "expected 3 entries"),
+        ("1, x, ?", "'x' is not a value of x1"),
+        ("1, nan, ?", "x1 .a number"),
+    ):
         with pytest.raises(FormError, match=why):
-            Evidence.parse(text, 3)
+            Variables(3).parse(text)
     for text in ("a", "1-x", "3-9"):
         with pytest.raises(FormError):
             Variables(9).chosen(text)
@@ -220,19 +225,19 @@ def test_a_row_and_variables_are_read_and_written():
 
 def test_a_variable_that_no_layer_reads_is_not_asked_about():
     circuit = explorer.record(load_named("evidence")).circuit_at(-1)
-    row = Evidence.parse("1, 0, 1, 1, 0", 5)
+    row = Variables(5).parse("1, 0, 1, 1, 0")
     given = ask(circuit, Query("marginal", row))
     assert given.table["rows"][0][0] == "log p(x0 = 1, x2 = 1, x3 = 1)"
-    assert logarithm(given) == logarithm(ask(circuit, Query("log-likelihood", Evidence.parse("1, ?, 1, 1, ?", 5))))
+    assert logarithm(given) == logarithm(ask(circuit, Query("log-likelihood", Variables(5).parse("1, ?, 1, 1, ?"))))
     assert ask(circuit, Query("sample", row)).table["rows"][0][1:] == ["1", "not read", "1", "1", "not read"]
     with pytest.raises(FormError, match="x1 is given"):
-        ask(circuit, Query("conditional", row, (1,)))
+        ask(circuit, Query("conditional", row, mask(5, 1)))
 
 
 def test_evidence_of_probability_zero_has_that_probability_and_no_expected_values():
     circuit = explorer.record(load_named("logic")).circuit_at(-1)
     count = circuit.num_variables
-    answer = ask(circuit, Query("marginal", Evidence.parse("1, 1" + ", ?" * (count - 2), count)))
+    answer = ask(circuit, Query("marginal", Variables(count).parse("1, 1" + ", ?" * (count - 2))))
     assert answer.table["rows"][0][1:] == ["−inf nats", "0"]
     assert "probability zero" in answer.note
     assert (answer.rows, answer.expected) == ((), None)
@@ -263,6 +268,6 @@ class TorchOwnInput(TorchInputLayer):
 def test_a_layer_whose_values_are_unknown_answers_what_it_can():
     builder = CircuitBuilder()
     circuit = TorchCompiler().compile(builder.build(builder.add(OwnInput(scope=(0,), num_output_units=1))))
-    answer = ask(circuit, Query("log-likelihood", Evidence.parse("3", 1)))
+    answer = ask(circuit, Query("log-likelihood", Variables(1).parse("3")))
     assert logarithm(answer) == pytest.approx(-4 * math.log(2), abs=1e-5)
-    assert "No expected values: " in ask(circuit, Query("marginal", Evidence.parse("?", 1))).note
+    assert "No expected values: " in ask(circuit, Query("marginal", Variables(1).parse("?"))).note

@@ -1,0 +1,262 @@
+"""`circuit-explorer query` and `sample`: what a circuit says about its variables, and draws of them."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explorer.app.commands.console import check_output, print_text, say_note
+from explorer.errors import DataTypeError, FormError, ShapeError, check_name
+from explorer.files import replace_file
+from explorer.options import MAX_SEED
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from explorer.app.queries.asking import Found
+    from explorer.app.queries.loading import Subject
+    from explorer.app.queries.named_variables import Evidence
+
+Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")]
+Semiring = Annotated[
+    str | None,
+    typer.Option(help="the semiring of a circuit that is not a checkpoint (default: lse-sum)", show_default=False),
+]
+AssumeDeterministic = Annotated[
+    bool,
+    typer.Option("--assume-deterministic", help="answer even if determinism of a logic circuit cannot be shown"),
+]
+Root = Annotated[
+    str | None,
+    typer.Option(metavar="OUTPUT,CLASS", help="which output and class, if there are several", show_default=False),
+]
+
+
+def query(
+    question: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUESTION",
+            help="log-likelihood, marginal, conditional, most-probable, moments, entropy, divergence, partition",
+        ),
+    ],
+    source: Source,
+    observe: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="an observed value; may be repeated")
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="conditional: a value whose probability is asked; may be repeated"),
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="a table (.csv, .npy ...) of observed values instead of --observe; cells may be empty",
+        ),
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="divergence: the circuit q of KL(p || q); the first one is p",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
+    semiring: Semiring = None,
+    root: Root = None,
+    assume_deterministic: AssumeDeterministic = False,
+) -> None:
+    """Ask a circuit for a probability, an entropy or a divergence (in nats), or for values of its variables.
+
+    Logarithms are natural. The most probable values, and moments (mean and standard deviation), are printed as CSV.
+    """
+    from explorer.app.queries import asking
+
+    kinds = {name: kind for name, kind in asking.KINDS.items() if not kind.is_sampled}
+    check_name("question", question, kinds)
+    kind = kinds[question]
+    _check_evidence(rows, observe)
+    if ask and not kind.has_given:
+        raise FormError("--ask belongs to the question conditional")
+    if (other is not None) != kind.has_other:
+        raise FormError(
+            "--other belongs to the question divergence"
+            if other is not None
+            else "say from which circuit the divergence is asked, for example --other runs/digits.pt"
+        )
+    if not kind.has_evidence and (rows is not None or observe):
+        raise FormError(f"the question {question} is about all rows; leave out --observe and --rows")
+    from explorer.app.queries.loading import load_other, load_subject, root_of
+
+    subject = load_subject(source, seed=seed, semiring=semiring, assume_deterministic=assume_deterministic)
+    asked = subject.assignments(ask or [])
+    subject.check_read([*subject.assignments(observe or []), *asked])
+    evidence = _read_evidence(subject, rows, observe)
+    second = None if other is None else load_other(other, subject, seed, semiring, assume_deterministic)
+    given = evidence.observed & subject.variables.is_read if kind.has_given else None
+    wanted = asking.Query(
+        question,
+        _with_asked(subject, evidence, asked) if kind.has_given else evidence,
+        given,
+        root=root_of(root),
+        other=None if second is None else second.circuit,
+        is_deterministic=bool(subject.symbolic.is_deterministic) or None,
+    )
+    found = asking.ask(subject.circuit, wanted, subject.variables)
+    print_text(_text_of(subject, found, rows is not None).rstrip("\n"))
+
+
+def sample(
+    source: Source,
+    count: Annotated[int, typer.Option("-n", "--count", min=0, help="number of samples")] = 10,
+    observe: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="sample given this value; may be repeated")
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="complete the empty cells of this table (.csv, .npy ...), -n times each"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.csv|.npy|.png", help="write them here (default: print them as CSV)"),
+    ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(metavar="HxW|CxHxW", help="the shape of the images (default: square)", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
+    semiring: Semiring = None,
+    root: Root = None,
+    assume_deterministic: AssumeDeterministic = False,
+) -> None:
+    """Draw samples from a circuit, jointly or given some variables, and print or write them."""
+    _check_evidence(rows, observe)
+    if out is not None:
+        check_name("kind of file for samples", out.suffix.lower(), FORMATS)
+        check_output(out, source, rows)
+    from explorer.app.queries.asking import Query, ask
+    from explorer.app.queries.loading import load_subject, root_of
+
+    subject = load_subject(source, seed=seed, semiring=semiring, shape=shape, assume_deterministic=assume_deterministic)
+    chosen = root_of(root)
+    subject.check_read(subject.assignments(observe or []))
+    evidence = _read_evidence(subject, rows, observe)
+    wanted = Query("sample", evidence, num_samples=count, seed=seed, root=chosen)
+    drawn = ask(subject.circuit, wanted, subject.variables).rows
+    assert drawn is not None
+    found = drawn.flatten(0, 1)  # all samples of the first row, then those of the next
+    given = evidence.observed.repeat_interleave(count, 0)
+    if out is None:
+        print_text(subject.table_text(found, given).rstrip("\n"))
+        return
+    replace_file(out, FORMATS[out.suffix.lower()](subject, found, given))
+    say_note(f"wrote {len(found):,} samples of {subject.circuit.num_variables:,} variables to {out}")
+
+
+# ---------------------------------------------------------------------- evidence
+
+
+def _check_evidence(rows: Path | None, observe: Sequence[str] | None) -> None:
+    """Raise FormError if values are observed in a table and by name."""
+    if rows is not None and observe:
+        raise FormError("the observed values are those of --rows or those of --observe; leave out one of them")
+
+
+def _read_evidence(subject: "Subject", rows: Path | None, observe: Sequence[str] | None) -> "Evidence":
+    """Return the rows (B, D) of a table, or one row with the values NAME=VALUE, and which entries are observed.
+
+    Raises: the errors of `Subject.read_rows` and `Subject.encode`; FormError.
+    """
+    return subject.read_rows(rows) if rows is not None else subject.encode(subject.assignments(observe or ()))
+
+
+def _with_asked(subject: "Subject", evidence: "Evidence", asked: Mapping[str, str]) -> "Evidence":
+    """Return the evidence with the values whose probability is asked. Raises: FormError if there are none."""
+    import torch
+
+    if not asked:
+        raise FormError("say whose probability is asked, for example --ask x1=0")
+    values, mask = subject.encode(asked)
+    both = mask & evidence.observed
+    if bool(both.any()):
+        name = subject.names[int(both.nonzero()[0][1])]
+        raise FormError(f"{name} is observed and asked; leave out one of them")
+    return type(evidence)(torch.where(mask, values, evidence.x), evidence.observed | mask)
+
+
+# ---------------------------------------------------------------------- answers as text
+
+
+def _text_of(subject: "Subject", found: "Found", is_table: bool) -> str:
+    if found.values is not None:
+        root = found.query.root
+        chosen = found.values if root is None else found.values[..., root[0], root[1]]
+        return "\n".join(f"{found.name} = {_number(row)}" for row in chosen.tolist())
+    if found.completion is not None:
+        columns = {
+            "log p": [f"{value:z.6f}" for value in (found.completion.log_probability - found.log_scale).tolist()],
+            "upper bound": [f"{value:z.6f}" for value in (found.completion.log_bound - found.log_scale).tolist()],
+            "most probable": ["yes" if exact else "at least this" for exact in found.completion.is_exact.tolist()],
+        }
+        return subject.table_text(found.completion.assignment, found.query.evidence.observed, columns)
+    assert found.expected is not None
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(["row"] if is_table else []), "variable", "mean", "standard deviation"])
+    for row in range(len(found.query.evidence.x)):
+        for name, mean, deviation, is_bound in found.expected.moments(row):
+            shown = f"{'at most ' * is_bound}{deviation:.6g}"
+            writer.writerow([*([row + 1] if is_table else []), name, f"{mean:.6g}", shown])
+    return text.getvalue()
+
+
+def _number(value: object) -> str:
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_number, value)) + "]"
+    if isinstance(value, float):
+        return f"{value:z.6f}"
+    if isinstance(value, complex):
+        return f"{_number(value.real)} + {_number(value.imag)}i"
+    return str(value)
+
+
+# ---------------------------------------------------------------------- samples as files
+
+
+def _csv(subject: "Subject", rows: "Tensor", given: "Tensor") -> bytes:
+    return subject.table_text(rows, given).encode()
+
+
+def _npy(subject: "Subject", rows: "Tensor", given: "Tensor") -> bytes:
+    del subject, given
+    import numpy as np
+
+    file = io.BytesIO()
+    np.save(file, rows.numpy())
+    return file.getvalue()
+
+
+def _png(subject: "Subject", rows: "Tensor", given: "Tensor") -> bytes:
+    del given
+    from explorer.app.grids import grid_png
+
+    if subject.columns or subject.shape is None or subject.shape[0] not in (1, 3):
+        raise ShapeError(
+            f"{subject.name} is not known to be a circuit of images of one or three channels; say their --shape, or "
+            "write a .csv or .npy file"
+        )
+    if subject.variables.real is None or subject.variables.real:
+        raise DataTypeError("only circuits of discrete variables have images; write the samples to a .csv or .npy file")
+    levels = max(1, *(size - 1 for size in subject.variables.sizes.values()))
+    return grid_png(rows.double().numpy().reshape(-1, *subject.shape) / levels)
+
+
+FORMATS: Mapping[str, Callable[["Subject", "Tensor", "Tensor"], bytes]] = {".csv": _csv, ".npy": _npy, ".png": _png}
+"""The content of a file of samples, by its ending."""
