@@ -4,6 +4,7 @@ Each command is a function in `explorer.app.commands`, which loads torch only wh
 """
 
 import logging
+import re
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,25 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import (
-    bench,
-    count,
-    course,
-    evaluate,
-    explore,
-    export,
-    gallery,
-    lab,
-    queries,
-    rules,
-    serve,
-    show,
-    time,
-    trace,
-    train,
-)
+from explorer.app.commands import evaluate, lab, listings, queries, serve, show, time, trace, train
 from explorer.app.commands.console import NAME, print_text, say_error, say_note
-from explorer.app.commands.failures import in_options, memory_needed
 from explorer.errors import CircuitError
 from explorer.packages import installed_version, missing_dependency
 
@@ -113,23 +97,23 @@ def before_commands(
     """Accept the options before a command."""
 
 
-app.command("explore")(explore.explore)
-app.command("gallery")(gallery.list_gallery)
+app.command("explore")(serve.explore)
+app.command("gallery")(listings.list_gallery)
 app.command("trace")(trace.trace)
 app.command("show")(show.show)
-app.command("rules")(rules.rules)
+app.command("rules")(listings.rules)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("sample")(queries.sample)
 app.command("query")(queries.query)
-app.command("count")(count.count)
+app.command("count")(queries.count)
 app.command("serve")(serve.serve)
 app.command("time")(time.time)
-app.command("html")(export.html)
-app.command("svg")(export.svg)
+app.command("html")(show.html)
+app.command("svg")(show.svg)
 app.command("lab")(lab.lab)
-app.command("course")(course.course)
-app.command("bench", context_settings=bench.SETTINGS)(bench.bench)
+app.command("course")(lab.course)
+app.command("bench", context_settings=time.SETTINGS)(time.bench)
 
 
 def main() -> None:
@@ -159,3 +143,41 @@ class _NoteHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         say_note(record.getMessage())
+
+
+# ---------------------------------------------------------------------- messages of errors
+
+
+OPTIONS = {
+    "assume_deterministic=True": "--assume-deterministic",
+    "root=(output, class)": "--root OUTPUT,CLASS",
+}
+"""How an option of a command is called where its value is an argument of a function."""
+BYTES = re.compile(r"(?i)(?:tried|unable) to allocate (\d[\d.]*) ?(bytes|[KMGTPE]iB)")
+"""The messages of PyTorch and NumPy."""
+
+
+def in_options(message: str) -> str:
+    """A message in terms of the command line.
+
+    >>> in_options("say which one by root=(output, class)")
+    'say which one by --root OUTPUT,CLASS'
+    """
+    for argument, option in OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
+
+
+def memory_needed(error: MemoryError | RuntimeError) -> str | None:
+    """How much memory could not be allocated; None if the error is a different one.
+
+    >>> memory_needed(RuntimeError("DefaultCPUAllocator: you tried to allocate 240000000000 bytes."))
+    '223.5 GiB were asked for at once'
+    """
+    found = BYTES.search(str(error))
+    if found is None:
+        return "a large array was asked for" if isinstance(error, MemoryError) else None
+    number, unit = float(found[1].rstrip(".")), found[2]
+    if unit == "bytes":
+        number, unit = number / 2**30, "GiB"
+    return f"{number:,.1f} {unit} were asked for at once"

@@ -1,4 +1,4 @@
-"""`circuit-explorer lab`: opens a folder of notebooks in JupyterLab, on this machine only."""
+"""`circuit-explorer lab` and `course`: the lessons in JupyterLab, on this machine only, and as pages."""
 
 import json
 import os
@@ -17,8 +17,9 @@ from urllib.parse import quote
 
 import typer
 
-from explorer.app.commands.console import print_text, say_note
+from explorer.app.commands.console import notes, print_text, say_note
 from explorer.app.ports import LOCAL, check_port, free_port
+from explorer.errors import CircuitError
 from explorer.files import replace_file
 from explorer.packages import require
 
@@ -141,3 +142,29 @@ def first_page(folder: Path) -> str:
     """The path of the page to open: the first notebook of the folder, or else the launcher."""
     names = sorted(file.name for file in folder.glob("*.ipynb"))
     return f"/lab/tree/{quote(names[0])}" if names else "/lab"
+
+
+# ---------------------------------------------------------------------- lessons as pages
+
+
+OUTPUT = Path("build") / "course"
+WHERE = "clone the repository and run this command in its folder notebooks"
+
+
+def course(
+    lessons: Annotated[
+        list[str] | None, typer.Argument(metavar="LESSON", help="by number or name (default: all lessons)")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="write the pages here")] = OUTPUT,
+) -> None:
+    """Run the lessons and write them as HTML pages that open from disk, step, and check answers without Python."""
+    from explorer.app.course.build import LESSONS, build_course
+
+    folder, found = notebooks_folder()
+    if not found and not any(folder.glob(LESSONS)):
+        raise CircuitError(f"the lessons are not installed with the package, and {folder} has none: {WHERE}")
+    with notes().status("Running the lessons") as status:
+        sizes = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
+    for name, size in sizes.items():
+        print_text(f"{output / name}.html ({size / 1000:,.0f} kB)")
+    print_text(f"Open {output / 'index.html'} in a browser.")

@@ -1,8 +1,9 @@
-"""`circuit-explorer time`: times a circuit or its operators after the steps of a trace, on CPU and CUDA."""
+"""`circuit-explorer time` and `bench`: times a circuit or its operators after the steps of a trace, on CPU and CUDA."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import check_output, notes, print_text, results, say_note
 from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
-from explorer.errors import CircuitError, ValueRangeError, check_name
+from explorer.errors import CircuitError, MissingPackageError, ValueRangeError, check_name
 from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
@@ -212,3 +213,25 @@ def _trace(source: str, level: str, batch: int) -> "Trace":
     if batch != BATCH and has_inputs and not trace.level.has_circuit:
         say_note(f"--batch {batch} is not used: {source} has inputs of its own")
     return trace
+
+
+# ---------------------------------------------------------------------- benchmarks of a checkout
+
+
+SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""Every argument belongs to the command of `benchmarks/`, `--help` included."""
+
+
+def bench(context: typer.Context) -> None:
+    """Measure speed next to the peer compilers, and the views against their budgets."""
+    if find_spec("benchmarks") is None:
+        raise MissingPackageError(
+            "the benchmarks are in the folder benchmarks/ of the project, which is not installed with the package: "
+            "clone the project, run pip install -e '.[bench]' in its folder, and then this command"
+        )
+    from benchmarks.commands import bench as commands
+
+    command = typer.main.get_command(commands)
+    code = command(context.args, prog_name=context.command_path, standalone_mode=False)
+    if code:
+        raise typer.Exit(code)

@@ -38,7 +38,7 @@ def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", ["compile", "suite", "tensor"])
 def test_bench_without_a_checkout_says_where_the_benchmarks_are(monkeypatch, command):
-    monkeypatch.setattr("explorer.app.commands.bench.find_spec", lambda name: None)
+    monkeypatch.setattr("explorer.app.commands.time.find_spec", lambda name: None)
     result = run("bench", command, code=2)
     assert "in the folder benchmarks/ of the project, which is not installed" in result.stderr
     assert "pip install -e '.[bench]'" in result.stderr

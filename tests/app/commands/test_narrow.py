@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from explorer.app.commands.narrow import fit
+from explorer.app.commands.console import fit
 
 ROWS = (
     ("digits", "170", "64", "The main job: handwritten digits of 17 grey levels."),

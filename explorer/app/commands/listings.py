@@ -1,15 +1,32 @@
-"""`circuit-explorer rules`: the passes of a level with their rules, and what each does."""
+"""`circuit-explorer gallery` and `rules`: the named circuits, and the passes of a level with their rules."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
-from explorer.app.commands.console import notes, print_text
+from explorer.app.commands.console import notes, print_text, results
 from explorer.app.commands.trace import LEVELS_TEXT
 from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import PassRules
+
+
+def list_gallery() -> None:
+    """List the named circuits: layers, variables, and what each one teaches."""
+    from explorer.templates import gallery
+
+    table = Table()
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("layers", justify="right")
+    table.add_column("variables", justify="right")
+    table.add_column("what it shows", overflow="fold")
+    with notes().status("Building the circuits"):
+        for name in gallery.names():
+            circuit = gallery.load_named(name)
+            table.add_row(name, f"{len(circuit.graph):,}", f"{len(circuit.scope):,}", gallery.describe(name))
+    results().print(table)
 
 
 def rules(level: Annotated[str, typer.Option(help=f"the level: {LEVELS_TEXT}")] = COMPILED.name) -> None:
