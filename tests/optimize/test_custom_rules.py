@@ -40,7 +40,8 @@ def sub(*entries, **options):
     ],
 )
 def test_replacements_of_a_pattern(mine, fitting):
-    assert replacements_of(mine) == fitting
+    known = ("SumCollapse", "DenseKronecker", "Mixing", ONE_LAYER)  # a rule that is added later may fit, too
+    assert tuple(name for name in replacements_of(mine) if name in known) == fitting
 
 
 def test_the_conditions_of_the_known_rule_are_added():
