@@ -11,7 +11,7 @@ from rich.table import Table
 
 from benchmarks.cases import get_case
 from explorer.compiler import TorchCompiler
-from explorer.compiler.compiler import pause_garbage_collection
+from explorer.levels import pause_garbage_collection
 
 if TYPE_CHECKING:
     from explorer.tensor import FunctionGraph, Variable

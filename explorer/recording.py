@@ -12,7 +12,7 @@ from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.rewrite import FunctionPassPipeline, PassRegistry
-    from explorer.trace import RuleDescription, Trace
+    from explorer.trace import Trace
 
 ROWS = 8
 """The batch size of exported circuits, whose shapes are fixed."""
@@ -29,8 +29,6 @@ class LoweredLevel:
     """Where `passes` is imported from."""
     pipeline: "FunctionPassPipeline"
     """The default one."""
-    rules_of_pass: "Callable[[str], tuple[RuleDescription, ...]]"
-    """The rules of a pass of this level."""
     options: Set[str]
     """The other options that `record` accepts, of `mode`, `operators` and `one_by_one`; with `operators` it exports."""
     rows: int = ROWS
@@ -42,20 +40,15 @@ def lowered_level(name: str) -> LoweredLevel:
 
 
 def _tensor() -> LoweredLevel:
-    from explorer.tensor.passes import GraphPass, passes
+    from explorer.tensor.passes import passes
     from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-    from explorer.tensor.recording.record import describe_rules, record_module
-
-    def rules_of_pass(name: str) -> "tuple[RuleDescription, ...]":
-        known = passes[name]
-        return describe_rules([known.rewriter()] if isinstance(known, GraphPass) else [])
+    from explorer.tensor.recording.record import record_module
 
     return LoweredLevel(
         record=record_module,
         passes=passes,
         passes_module="explorer.tensor.passes",
         pipeline=DEFAULT_PIPELINE,
-        rules_of_pass=rules_of_pass,
         options={"mode", "operators", "one_by_one"},
     )
 
@@ -63,30 +56,26 @@ def _tensor() -> LoweredLevel:
 def _program() -> LoweredLevel:
     from explorer.program.passes import passes
     from explorer.program.passes.pipelines import MEMORY_PIPELINE
-    from explorer.program.recording.record import describe_passes, record_program
-    from explorer.rewrite import FunctionPassPipeline
+    from explorer.program.recording.record import record_program
 
     return LoweredLevel(
         record=record_program,
         passes=passes,
         passes_module="explorer.program.passes",
         pipeline=MEMORY_PIPELINE,
-        rules_of_pass=lambda name: describe_passes(FunctionPassPipeline.of(name)),
         options={"mode", "operators"},
     )
 
 
 def _kernels() -> LoweredLevel:
-    from explorer.rewrite import FunctionPassPipeline
     from explorer.runtime.recording.passes import UNITS_PIPELINE, passes
-    from explorer.runtime.recording.record import TILE_ROWS, describe_passes, record_units
+    from explorer.runtime.recording.record import TILE_ROWS, record_units
 
     return LoweredLevel(
         record=record_units,
         passes=passes,
         passes_module="explorer.runtime.recording.passes",
         pipeline=UNITS_PIPELINE,
-        rules_of_pass=lambda name: describe_passes(FunctionPassPipeline.of(name)),
         options=set(),
         rows=TILE_ROWS,
     )

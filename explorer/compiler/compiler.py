@@ -1,9 +1,7 @@
 """The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`."""
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import count
@@ -30,6 +28,7 @@ from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name
 from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, get_scheduler, order_slices
 from explorer.graph import Graph, Ordering
+from explorer.levels import pause_garbage_collection
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
@@ -350,32 +349,6 @@ def _options(options: CompilerOptions | None, keywords: Mapping[str, Any]) -> Co
 def _check_type(name: str, value: object, wanted: type) -> None:
     if not isinstance(value, wanted):
         raise DataTypeError(f"{name}: expected a {wanted.__name__}, got {value!r} of type {type(value).__name__}")
-
-
-MANY_OBJECTS = 20_000
-"""The number of new objects from which a young collection takes longer than 2 ms."""
-
-
-@contextmanager
-def pause_garbage_collection(*, makes_no_cycles: bool = False) -> Iterator[None]:
-    """Pause the garbage collector while many small objects are created and none is dropped.
-
-    If they form no cycles, they count as old afterwards, so that the next young collection does not search all of them
-    (which takes no time for few objects).
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    num_before, *_ = gc.get_count()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            many = gc.get_count()[0] - num_before > MANY_OBJECTS
-            # Objects that the user froze stay frozen. Counting them is a walk over all of them: 50 ms for a million.
-            if makes_no_cycles and many and not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def get_strategy(strategy: OptMatchStrategy | str) -> OptMatchStrategy:

@@ -1,13 +1,17 @@
 """Changes of a program: the edits that rules ask for, and the driver that makes and reports them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import Protocol
 
-from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import RuleError
+from explorer.levels import (
+    Kept as Kept,
+    Limit as Limit,
+    Outcome,
+    StateRecording,
+    WorkingState,
+    pause_garbage_collection,
+)
 from explorer.program.ir.instructions import Alloc, Dealloc, Instruction, View, Weight, with_values
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import verify
@@ -40,23 +44,6 @@ class Edit:
     offsets: Mapping[int, int] | None = None
     became: tuple[int, ...] = ()
     renamed: Mapping[int, int] = field(default_factory=dict[int, int])
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Why something stays as it is, where that is worth telling."""
-
-    root: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A limit at which a rule stopped while more was possible; the message says what it did instead."""
-
-    what: str
-    limit: int
-    message: str
 
 
 Rule = Callable[[Program, Iterator[int]], Iterable[Edit | Kept | Limit]]
@@ -156,84 +143,32 @@ def _with_definitions_first(instructions: Sequence[Instruction]) -> list[Instruc
     return found
 
 
-class ProgramObserver(Protocol):
-    """Receives what happens to a program."""
-
-    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
-        """Record what happens inside under a name."""
-        ...
-
-    def on_limit(self, what: str, limit: int, message: str) -> None:
-        """A limit was reached while more was possible."""
-        ...
-
-    def on_round(self, rule: str, edits: Sequence[Edit], kept: Sequence[Kept], after: Program) -> None:
-        """A rule looked at the program once; these are its edits, which were done."""
-        ...
-
-    def on_failure(self, error: str) -> None:
-        """A rule raised."""
-        ...
-
-
-class NoObserver:
-    """Nobody looks."""
-
-    @contextmanager
-    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> Iterator[None]:
-        """Nothing to record."""
-        yield
-
-    def on_limit(self, what: str, limit: int, message: str) -> None:
-        """Nothing to record."""
-
-    def on_round(self, rule: str, edits: Sequence[Edit], kept: Sequence[Kept], after: Program) -> None:
-        """Nothing to record."""
-
-    def on_failure(self, error: str) -> None:
-        """Nothing to record."""
-
-
-class WorkingProgram:
+class WorkingProgram(WorkingState[Program]):
     """A program that passes change. Numbers of instructions are never used twice."""
 
-    def __init__(self, program: Program, observer: "ProgramObserver | None" = None) -> None:
-        self.program = program
-        self.observer: ProgramObserver = NoObserver() if observer is None else observer
-        self.fresh: Iterator[int] = count(program.next_id)
-        self._num_edits = 0
+    def __init__(self, program: Program, recording: StateRecording[Program] | None = None) -> None:
+        super().__init__(program, program.next_id, recording)
         self._valid: Program | None = None
         """The last program that was verified."""
 
-    def apply(self, name: str, rule: Rule) -> None:
-        """Ask a rule once, and do what it asks for. Raises: RuleError that names a rule which fails."""
-        try:
-            with pause_garbage_collection():
-                found = list(rule(self.program, self.fresh))
-                edits = [one for one in found if isinstance(one, Edit)]
-                if edits:
-                    self.program = edited(self.program, edits)
-        except Exception as error:
-            failure = f"the pass {name} failed: {type(error).__name__}: {error}"
-            self.observer.on_failure(failure)
-            raise RuleError(failure) from error
-        self._num_edits += len(edits)
-        kept = [one for one in found if isinstance(one, Kept)]
-        self.observer.on_round(name, edits, kept, self.program)
-        for one in found:
-            if isinstance(one, Limit):
-                self.observer.on_limit(one.what, one.limit, one.message)
+    @property
+    def program(self) -> Program:
+        """The present program."""
+        return self.state
 
-    def checkpoint(self) -> int:
-        """The number of edits so far."""
-        return self._num_edits
+    def look(self, rule: Rule) -> Outcome[Program]:
+        found = list(rule(self.state, self.fresh))
+        edits = [one for one in found if isinstance(one, Edit)]
+        after = edited(self.state, edits) if edits else self.state
+        kept = [one for one in found if isinstance(one, Kept)]
+        return Outcome(after, edits, kept, [one for one in found if isinstance(one, Limit)])
 
     def verify(self) -> None:
         """Check what has changed since the last time. Raises: GraphError if the program is invalid."""
-        if self.program is not self._valid:
+        if self.state is not self._valid:
             with pause_garbage_collection():
-                verify(self.program, self._valid)
-            self._valid = self.program
+                verify(self.state, self._valid)
+            self._valid = self.state
 
     def __len__(self) -> int:
-        return len(self.program)
+        return len(self.state)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
 
-from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import OperatorError
+from explorer.levels import pause_garbage_collection
 from explorer.program.ir.instructions import (
     Alloc,
     Begin,

@@ -27,6 +27,7 @@ from explorer.rewrite.pipelines import (
     FunctionPassConfig,
     FunctionPassPipeline,
 )
+from explorer.trace import RuleDescription
 
 MAX_ROUNDS = 100
 """Maximum rounds to reach a fixed point; beyond it, two rules are assumed to undo each other."""
@@ -86,6 +87,10 @@ class Pass(Protocol[G_contra]):
         """The rules that the pass tries."""
         ...
 
+    def describe(self) -> tuple[RuleDescription, ...]:
+        """Its rules, for a trace."""
+        ...
+
     def run(self, graph: G_contra, mode: CompilationMode = CompilationMode.INFER) -> object:
         """Go through the graph once, for a mode; may return what its rules did."""
         ...
@@ -103,6 +108,10 @@ class EmptyPass:
     doc: str = "Does nothing."
 
     def rule_names(self) -> tuple[str, ...]:
+        """No rules."""
+        return ()
+
+    def describe(self) -> tuple[RuleDescription, ...]:
         """No rules."""
         return ()
 

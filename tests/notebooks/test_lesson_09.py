@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from explorer.levels import StatePass
 from explorer.program import parse_program, plan_memory
 from explorer.program.editing import Edit
-from explorer.program.passes import find_pass
+from explorer.program.passes import passes
 from tests.notebooks.lessons import module
 
 checks = module("checks.lesson_09")
@@ -15,8 +16,8 @@ solutions = module("solutions.lesson_09")
 
 
 def test_the_engine_writes_the_same_instructions_over_their_inputs() -> None:
-    share = find_pass("ShareBuffers")
-    assert share is not None
+    share = passes["ShareBuffers"]
+    assert isinstance(share, StatePass)
     edits = share.rule(parse_program(checks.PROGRAM), count(100))
     assert {edit.matched[0] for edit in edits if isinstance(edit, Edit)} == solutions.solution_2() == checks.IN_PLACE
 

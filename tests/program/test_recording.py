@@ -9,10 +9,10 @@ from torch import nn
 
 import explorer
 from explorer.errors import RuleError
+from explorer.levels import StatePass
 from explorer.program import passes
 from explorer.program.memory import planning
-from explorer.program.passes import ProgramPass
-from explorer.trace import Trace
+from explorer.trace import PROGRAM, Trace
 from explorer.views import TraceIndex
 from explorer.views.messages import message_of
 from explorer.views.sentences import sentence_of
@@ -22,7 +22,7 @@ def test_a_pass_that_raises_is_named_and_the_trace_up_to_it_is_kept(monkeypatch)
     def broken(program, fresh):
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setitem(passes.passes, "Broken", ProgramPass("Broken", "Fails.", broken))
+    monkeypatch.setitem(passes.passes, "Broken", StatePass("Broken", broken, PROGRAM))
     with pytest.raises(RuleError, match="the pass Broken failed: ZeroDivisionError: by nothing") as caught:
         explorer.record(nn.Tanh(), (torch.ones(2),), ["HoistDealloc", "Broken"], level="program")
     trace = caught.value.trace

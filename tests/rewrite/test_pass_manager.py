@@ -83,6 +83,9 @@ class Toy:
     def rule_names(self):
         return (f"rule of {self.name}",)
 
+    def describe(self):
+        return ()
+
     def remaining_changes(self, graph):
         return "it can grow" if self.name == "Grow" else None
 

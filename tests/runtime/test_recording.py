@@ -13,9 +13,10 @@ import explorer
 from explorer.bench import random_inputs
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, RuleError, ValueRangeError
-from explorer.runtime.recording.passes import RecordedPass, passes
+from explorer.levels import StatePass
+from explorer.runtime.recording.passes import passes
 from explorer.runtime.recording.snapshot import UnitsSnapshot
-from explorer.runtime.units import Units, UnitsPass, lower_to_units, plan_units
+from explorer.runtime.units import Units, lower_to_units, plan_units
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
@@ -25,7 +26,7 @@ from explorer.symbolic import (
     TensorParameter,
 )
 from explorer.templates import gallery, load_named
-from explorer.trace import Trace, trace_from_json
+from explorer.trace import KERNELS, Trace, trace_from_json
 from explorer.trace.trace_files import trace_to_json
 from explorer.views import TraceIndex, sentence_of
 from tests.fuzzing import examples
@@ -238,7 +239,7 @@ def test_a_pass_that_raises_is_named_and_the_trace_up_to_it_is_kept(monkeypatch)
     def broken(units, leave):
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setitem(passes.passes, "broken", RecordedPass("broken", UnitsPass(broken)))
+    monkeypatch.setitem(passes.passes, "broken", StatePass("broken", broken, KERNELS))
     with pytest.raises(RuleError, match="the pass broken failed: ZeroDivisionError: by nothing") as caught:
         explorer.record(load_named("digits"), level="kernels", pipeline=["combine-tables", "broken"])
     trace = caught.value.trace

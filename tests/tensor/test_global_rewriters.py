@@ -8,7 +8,7 @@ from explorer.errors import InconsistencyError, RuleError
 from explorer.rewrite import Exactness, FunctionPassPipeline
 from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
 from explorer.tensor.ir.scalars import add, div, mul
-from explorer.tensor.recording.record import describe_rules, record_module
+from explorer.tensor.recording.record import record_module
 from explorer.tensor.rewriting import (
     AddDestroyHandler,
     EquilibriumRewriter,
@@ -24,6 +24,7 @@ from explorer.tensor.rewriting import (
     merge_rewriter,
     node_rewriter,
 )
+from explorer.tensor.rewriting.describing import describe_rules
 from explorer.tensor.rules import optdb
 from explorer.trace import Trace
 
@@ -53,7 +54,7 @@ def test_global_rewriters_are_recorded_with_exactness_and_location():
     assert product.doc.startswith("Merges products that share their left (or right) factor")
     assert merge.doc == "Merges equal constants, and applications of one operator to the same inputs."
     assert "matmul.py:" in product.source
-    assert "merge.py:" in merge.source
+    assert "simple_rewriters.py:" in merge.source
     assert [(row.exactness, row.ok) for row in trace.check()] == [("real", True), ("real", True), ("exact", True)]
 
 
@@ -136,7 +137,7 @@ def test_merging_skips_only_replacements_that_a_feature_refuses(monkeypatch):
         raise GraphError("torn")
 
     monkeypatch.setattr(broken, "replace_all_validate", fails)
-    with pytest.raises(RuleError, match=r"the rule merge \(.*merge.py:\d+\) failed: torn"):
+    with pytest.raises(RuleError, match=r"the rule merge \(.*simple_rewriters.py:\d+\) failed: torn"):
         merge_rewriter.rewrite(broken)
 
 

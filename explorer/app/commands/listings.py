@@ -55,7 +55,7 @@ def passes_of_level(level: str) -> "list[PassRules]":
         PassRules(
             one.name,
             f"{one.doc}{'' if one.name in default else ' Not in the default pipeline.'}",
-            known.rules_of_pass(one.name),
+            one.describe(),
         )
         for one in known.passes
     ]

@@ -1,20 +1,20 @@
 """The state of a program after a step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import torch
 
 from explorer.graph import Graph
-from explorer.program.editing import Kept
+from explorer.levels import Change, LevelSnapshot
+from explorer.program.editing import Edit
 from explorer.program.ir.instructions import Copy, Role, View, runs
 from explorer.program.ir.program import Program
 from explorer.program.memory.record import memory_record, why_not_shared
-from explorer.program.passes import find_pass
+from explorer.program.recording.changes import Linked, changes_of
 from explorer.program.recording.gradients import learned_of, run_with_gradients
 from explorer.program.recording.records import Links, RecordCache, graph_of, links_of
 from explorer.program.running.executor import poison
@@ -22,16 +22,11 @@ from explorer.program.running.module import to_program_module
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.recording.snapshot import run
 from explorer.tensor.torch_io.joint import JointGraph
-from explorer.trace import MemoryRecord, NodeRecord, Refusal, RefusalKind
-
-
-def refusal_of(name: str, kept: Kept) -> Refusal:
-    """A near miss of a pass."""
-    return Refusal(name, kept.root, 0, kept.root, RefusalKind.DECLINED, found=kept.reason)
+from explorer.trace import MemoryRecord, NodeRecord
 
 
 @dataclass(frozen=True, eq=False)
-class ProgramSnapshot:
+class ProgramSnapshot(LevelSnapshot[MemoryRecord]):
     """A program, and the graph that it was lowered from, which has the values of the weights."""
 
     program: Program
@@ -40,13 +35,28 @@ class ProgramSnapshot:
     why_no_backward: str = ""
     """Why a program for training has no backward pass."""
 
-    @property
-    def graph(self) -> Graph[NodeRecord]:
-        """What computes, and what it reads."""
-        return self._graph
+    @classmethod
+    def of(cls, program: Program, source: FunctionGraph | JointGraph, why_no_backward: str = "") -> Self:
+        """The snapshot of a program that was lowered, in which records know where the operators are."""
+        graph = source.graph if isinstance(source, JointGraph) else source
+        return cls(program, source, RecordCache({node.id: node.location for node in graph.nodes}), why_no_backward)
 
-    @cached_property
-    def _graph(self) -> Graph[NodeRecord]:
+    @property
+    def state(self) -> Program:
+        return self.program
+
+    def with_state(self, state: Program) -> Self:
+        return replace(self, program=state)
+
+    def shows(self, number: int) -> bool:
+        return number in self.links.inputs
+
+    def describe(self, rule: str, edits: Sequence[Edit], after: Self, seconds: float) -> list[Change]:
+        before = Linked(self.program, self.links)
+        return changes_of(rule, edits, before, Linked(after.program, after.links), seconds)
+
+    def make_graph(self) -> Graph[NodeRecord]:
+        """What computes, and what it reads."""
         return graph_of(self.program, self.links, self.cache)
 
     @cached_property
@@ -54,37 +64,12 @@ class ProgramSnapshot:
         """The graph without its records, which is much faster to compute."""
         return links_of(self.program)
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Number of nodes, twice: nothing is folded at this level."""
-        return len(self.graph), len(self.graph)
-
-    @property
-    def change(self) -> None:
-        """Unknown: the graphs of two states have to be compared."""
-        return None
-
-    @property
-    def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """Nothing is folded at this level."""
-        return {}
-
-    @property
-    def memory(self) -> MemoryRecord:
-        """The buffers: when each is alive, and where it lies."""
-        return self._memory
-
-    @cached_property
-    def _memory(self) -> MemoryRecord:
+    def make_memory(self) -> MemoryRecord:
+        """The buffers: when each is alive, and where it is."""
         return replace(memory_record(self.program), sharing=partial(why_not_shared, self.program))
 
-    @property
-    def stats(self) -> Mapping[str, int]:
+    def make_stats(self) -> Mapping[str, int]:
         """Instructions that run, copies among them, views, buffers, their bytes, and the most at one moment."""
-        return self._stats
-
-    @cached_property
-    def _stats(self) -> Mapping[str, int]:
         program = self.program
         running = [one for one in program.instructions if runs(one)]
         written = [program.definitions[value].type for one in running for value in one.values_written]
@@ -99,15 +84,6 @@ class ProgramSnapshot:
             "allocated_bytes": sum(buffer.size_bytes for buffer in self.memory.buffers),
             "peak_bytes": self.memory.size_bytes,
         }
-
-    def refusal(self, name: str, number: int) -> Refusal | None:
-        """What a pass says of an instruction of this program, if it leaves it as it is."""
-        known = find_pass(name)
-        if known is None:
-            return None
-        found = known.rule(self.program, count(self.program.next_id))
-        mine = (one for one in found if isinstance(one, Kept) and one.root == number)
-        return next((refusal_of(name, one) for one in mine), None)
 
     def circuit(self) -> Any:
         """A module that runs the program."""

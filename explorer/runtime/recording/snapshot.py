@@ -1,15 +1,17 @@
 """The state of the units after a step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 
 from explorer.backend import EvaluatedCircuit
 from explorer.graph import Graph
+from explorer.levels import Change, LevelSnapshot
 from explorer.runtime.circuit import FastCircuit
+from explorer.runtime.recording.changes import Replacement
 from explorer.runtime.recording.memory import memory_of
 from explorer.runtime.recording.records import UnitRecords
 from explorer.runtime.recording.running import run_units
@@ -24,48 +26,32 @@ def call_with(module: torch.nn.Module, x: Any) -> torch.Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitsSnapshot:
+class UnitsSnapshot(LevelSnapshot[MemoryRecord]):
     """Units, and the circuit that has their numbers."""
 
     units: Units
     circuit_of_units: EvaluatedCircuit
     records: UnitRecords
 
-    def with_units(self, units: Units) -> "UnitsSnapshot":
-        """The state after a pass."""
-        return replace(self, units=units)
-
     @property
-    def graph(self) -> Graph[NodeRecord]:
-        """What is computed, and the tables that it reads."""
-        return self._graph
+    def state(self) -> Units:
+        return self.units
 
-    @cached_property
-    def _graph(self) -> Graph[NodeRecord]:
+    def with_state(self, state: Units) -> Self:
+        return replace(self, units=state)
+
+    def shows(self, number: int) -> bool:
+        return number in self.graph.nodes
+
+    def describe(self, rule: str, edits: Sequence[Replacement], after: Self, seconds: float) -> list[Change]:
+        return [Change(rule, one.matched, one.removed, one.added, seconds) for one in edits]
+
+    def make_graph(self) -> Graph[NodeRecord]:
+        """The units that are computed, and the tables that they read."""
         return self.records.graph_of(self.units, self.work)
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Number of nodes, twice: a unit is one fold."""
-        return len(self.graph), len(self.graph)
-
-    @property
-    def change(self) -> None:
-        """Unknown: the graphs of two states have to be compared."""
-        return None
-
-    @property
-    def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """Nothing is folded at this level."""
-        return {}
-
-    @property
-    def memory(self) -> MemoryRecord:
+    def make_memory(self) -> MemoryRecord:
         """The values for a tile: from when to when each is kept, and in which slot."""
-        return self._memory
-
-    @cached_property
-    def _memory(self) -> MemoryRecord:
         return memory_of(self.units, self.records.rows)
 
     @cached_property
@@ -73,13 +59,8 @@ class UnitsSnapshot:
         """The operations and bytes of each computed unit for a tile."""
         return measure_work(self.units, self.circuit_of_units, self.records.rows)
 
-    @property
-    def stats(self) -> Mapping[str, int]:
+    def make_stats(self) -> Mapping[str, int]:
         """Units that are computed, tables that they read, operations and bytes for a tile, and the slots of values."""
-        return self._stats
-
-    @cached_property
-    def _stats(self) -> Mapping[str, int]:
         work = total_work(tuple(self.work.values()))
         written = sum(FLOAT_BYTES * unit.width * self.records.rows for _, unit in self.units.computed())
         return {

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from explorer.errors import GraphError, InconsistencyError
+from explorer.levels import NO_OBSERVER
 from explorer.tensor.graph.features import AlreadyThere, Feature
 from explorer.tensor.graph.interface import PLAIN
-from explorer.tensor.graph.rewrites import NO_OBSERVER, GraphObserver
+from explorer.tensor.graph.rewrites import GraphObserver
 from explorer.tensor.graph.transactions import Naming, Transactions
 from explorer.tensor.graph.wiring import Change, Order, import_variable
 from explorer.tensor.ir.variables import Apply, Constant, Variable, constant_text, expression, settings_text, toposort

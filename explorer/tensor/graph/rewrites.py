@@ -1,7 +1,7 @@
 """Results of local rewriters (replacements, or the reason for none), and reports of rewriters to an observer."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -52,22 +52,3 @@ class GraphObserver(Protocol):
     def on_refusal(self, refusal: Refusal) -> None:
         """A rule was tried and does not apply."""
         ...
-
-
-class NoObserver:
-    """Records nothing: the observer of a graph that nobody observes."""
-
-    def __bool__(self) -> bool:
-        return False
-
-    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def on_limit(self, what: str, limit: int, message: str) -> None: ...
-
-    def on_failure(self, error: str) -> None: ...
-
-    def on_refusal(self, refusal: Refusal) -> None: ...
-
-
-NO_OBSERVER = NoObserver()

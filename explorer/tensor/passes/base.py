@@ -16,8 +16,10 @@ from explorer.rewrite import CompilationMode, Exactness, PassRegistry
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
+from explorer.tensor.rewriting.describing import describe_rules
 from explorer.tensor.rewriting.navigators import Order
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
+from explorer.trace import RuleDescription
 
 WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
 
@@ -80,8 +82,12 @@ class GraphPass:
         """The rules that it tries."""
         return self.rewriter().rule_names()
 
+    def describe(self) -> tuple[RuleDescription, ...]:
+        """Its rules, for a trace."""
+        return describe_rules([self.rewriter()])
+
     def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        """The local rules, for the description of a record."""
+        """Its local rules."""
         return self.rewriter().local_rewriters()
 
     def run(self, graph: FunctionGraph, mode: CompilationMode = CompilationMode.INFER) -> Profile:

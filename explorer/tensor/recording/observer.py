@@ -10,49 +10,31 @@ from dataclasses import replace
 from time import perf_counter
 
 from explorer.errors import InconsistencyError
+from explorer.levels import NO_OBSERVER, Change, Recording
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.graph.rewrites import NO_OBSERVER
 from explorer.tensor.graph.transactions import text_of
 from explorer.tensor.graph.wiring import name_of
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.recording.delta import Delta
 from explorer.tensor.recording.snapshot import TensorSnapshot
-from explorer.trace import (
-    TENSOR,
-    AttemptsRefused,
-    Event,
-    LimitReached,
-    Listener,
-    MatchFound,
-    Refusal,
-    RefusalKind,
-    Rewritten,
-    Stage,
-    StepEnded,
-    StepFailed,
-    StepPath,
-    StepStarted,
-)
+from explorer.trace import TENSOR, Listener, Refusal, RefusalKind, StepPath
 
 
-class Observer(Feature):
+class Observer(Recording, Feature):
     """Reports the changes of the graph to which it is attached to its listeners.
 
     With `one_by_one` every rewrite is a separate step.
     """
 
     def __init__(self, listeners: Sequence[Listener], one_by_one: bool = False) -> None:
-        self.listeners = tuple(listeners)
+        super().__init__(TENSOR, listeners)
         self.one_by_one = one_by_one
         self.delta = Delta()
         """The changes since the last step."""
-        self._stages: list[Stage] = []
-        self._rules: list[tuple[str, ...]] = [()]
         self._has_steps: list[bool] = [False]
-        self._seen: dict[tuple[Stage, ...], int] = {}
         self._parts = 0
-        self._started = self._began = perf_counter()
+        self._began = perf_counter()
         self._clear()
 
     def __bool__(self) -> bool:
@@ -71,44 +53,39 @@ class Observer(Feature):
 
     # ------------------------------------------------------------------ steps
 
+    @property
+    def snapshot(self) -> TensorSnapshot:
+        """The state when the open step began."""
+        return TensorSnapshot(self.delta.start())
+
     @contextmanager
     def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> Iterator[None]:
-        """A part of the pipeline: changes inside are recorded under its name; `rules` are those that it tries."""
+        """Record the changes inside under a name; `rules` are those that are tried."""
         self._close()
-        self._stages.append(self._unique(Stage(name, number)))
-        self._rules.append(tuple(rules))
         self._has_steps[-1] = True
         self._has_steps.append(False)
         parts, self._parts = self._parts, 0
         self._started = perf_counter()
-        try:
-            yield
-            self._close()
-            if self._later or not self._has_steps[-1]:
-                self._close(always=True)
-        finally:
-            self._stages.pop()
-            self._rules.pop()
-            self._has_steps.pop()
-            self._parts = parts
-            self._later = []
-
-    def first(self, name: str) -> None:
-        """Record the first step: the unchanged graph."""
-        self._emit(StepStarted(StepPath.of(name), TENSOR))
-        self._emit(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
-        self._started = perf_counter()
+        with super().scope(name, rules, number):
+            try:
+                yield
+                self._close()
+                if self._later or not self._has_steps[-1]:
+                    self._close(always=True)
+            finally:
+                self._has_steps.pop()
+                self._parts = parts
+                self._later = []
 
     def on_limit(self, what: str, limit: int, message: str) -> None:
-        """A limit was reached."""
+        """Record that a limit was reached."""
         self._close()
-        self._emit(LimitReached(what, limit, message))
+        super().on_limit(what, limit, message)
 
     def on_failure(self, error: str) -> None:
-        """A rule raised and the compilation ends."""
+        """Record that a rule raised: the run ends."""
         self._close()
-        self._emit(StepStarted(self._path(), TENSOR, self._rules[-1]))
-        self._emit(StepFailed(error, TensorSnapshot(self.delta.start())))
+        super().on_failure(error)
         self._has_steps[-1] = True
 
     # ------------------------------------------------------------------ notifications
@@ -146,11 +123,9 @@ class Observer(Feature):
             added.remove(results[0])
             added.append(results[0])
         became = [node for node in results if node in delta.drawn and node not in added]
-        number = len(self._matches)
-        self._matches.append(MatchFound(number, rule, touched[0] if touched else -1, tuple(touched)))
         seconds = perf_counter() - self._began
-        self._rewrites.append(
-            Rewritten(number, rule, tuple(removed + dropped), tuple(added), seconds, "", tuple(became[:1]))
+        self._changes.append(
+            Change(rule, tuple(touched), tuple(removed + dropped), tuple(added), seconds, tuple(became[:1]))
         )
         self._fresh.update(dict.fromkeys(added))
         delta.commit()
@@ -174,15 +149,8 @@ class Observer(Feature):
 
     # ------------------------------------------------------------------ helpers
 
-    def _unique(self, stage: Stage) -> Stage:
-        """The stage with the number of its run: `CSE (2)` for the second one in the same scope."""
-        stages = (*self._stages, stage)
-        run = self._seen[stages] = self._seen.get(stages, 0) + 1
-        return replace(stage, run=run)
-
     def _clear(self) -> None:
-        self._matches: list[MatchFound] = []
-        self._rewrites: list[Rewritten] = []
+        self._changes: list[Change] = []
         self._refusals: list[Refusal] = []
         self._later: list[Refusal] = []
         self._fresh: dict[int, None] = {}
@@ -192,35 +160,22 @@ class Observer(Feature):
 
     def _path(self) -> StepPath:
         self._parts += 1
-        return StepPath(tuple(self._stages) or (Stage("change"),), self._parts)
+        return replace(super()._path(), part=self._parts)
 
     def _close(self, always: bool = False, before_transaction: bool = False) -> None:
         """End the open step, if anything happened in it; optionally as it was before the current transaction."""
         delta = self.delta
-        if not (always or self._rewrites or self._refusals):
+        if not (always or self._changes or self._refusals):
             return
-        self._emit(StepStarted(self._path(), TENSOR, self._rules[-1]))
-        for match in self._matches:
-            self._emit(match)
         delta.start()
         tried = (*self._refusals, *self._later) if always else self._refusals
-        refusals = tuple([r for r in tried if r.root in delta.drawn and r.node in delta.drawn])
-        if refusals:
-            self._emit(AttemptsRefused(refusals))
-        for rewrite in self._rewrites:
-            self._emit(rewrite)
+        refusals = [r for r in tried if r.root in delta.drawn and r.node in delta.drawn]
         state = delta.end_step(before_transaction)
-        now = perf_counter()
-        self._emit(StepEnded(bool(self._rewrites), now - self._started, TensorSnapshot(state)))
-        self._started = now
+        self._step(self._changes, refusals, TensorSnapshot(state))
         self._has_steps[-1] = True
         later = [] if always else self._later
         self._clear()
         self._refusals = later
-
-    def _emit(self, event: Event) -> None:
-        for listener in self.listeners:
-            listener(event)
 
 
 def _root(variables: Sequence[Variable]) -> int | None:

@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram
 from torch.func import functional_call
 
-from explorer.errors import CircuitError, DataTypeError, check_name
+from explorer.errors import DataTypeError, check_name
+from explorer.levels import Recorded, run_options
 from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPipeline
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments
@@ -20,45 +21,15 @@ from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.recording.observer import Observer
 from explorer.tensor.recording.snapshot import TensorSnapshot, run
-from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
-from explorer.tensor.rewriting.rewriters import check_tracks, is_tracked, tracked_name
-from explorer.tensor.torch_io.exporting import TensorModule, to_module
+from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub
+from explorer.tensor.rewriting.describing import Pipeline, describe_rules
+from explorer.tensor.rewriting.rewriters import check_tracks, is_tracked
+from explorer.tensor.torch_io.exporting import to_module
 from explorer.tensor.torch_io.importing import export, from_exported
 from explorer.tensor.torch_io.nhwc import check_layout, nhwc_rewriter
-from explorer.trace import (
-    TENSOR,
-    Check,
-    Listener,
-    Recorder,
-    Refusal,
-    RuleDescription,
-    RunStarted,
-    Trace,
-)
-from explorer.trace.reasons import ANY_OPERATOR, OR
+from explorer.trace import TENSOR, Check, Listener, Recorder, Refusal, Trace
 
 MODES = tuple(mode.value for mode in CompilationMode)
-
-
-@runtime_checkable
-class Pipeline(Protocol):
-    """Changes a graph, and can list its rules."""
-
-    def rewrite(self, graph: FunctionGraph) -> Any:
-        """Change the graph."""
-        ...
-
-    def rule_names(self) -> tuple[str, ...]:
-        """The names of all rules that it tries."""
-        ...
-
-    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        """The local rewriters that it applies."""
-        ...
-
-    def global_rewriters(self) -> tuple[Rewriter, ...]:
-        """The rewriters of whole graphs that it applies."""
-        ...
 
 
 Chosen = Pipeline | FunctionPassPipeline | FunctionPassConfig | str
@@ -93,26 +64,24 @@ def record_module(
     recorder = Recorder()
     observer = Observer((recorder, *listeners), one_by_one)
     graph.attach_feature(observer)
-    rules = describe_rules(steps)
-    options = {
-        "level": TENSOR,
-        "subject": name or type(subject).__name__,
-        "pipeline": [entry for part in steps for entry in entries_of(part)],
-        "mode": mode,
-        "operators": operators,
-        "layout": layout,
-        "one_by_one": one_by_one,
-    }
-    for listener in observer.listeners:
-        listener(RunStarted(None, options, rules))
+    entries = [entry for part in steps for entry in entries_of(part)]
+    options = run_options(
+        TENSOR,
+        name or type(subject).__name__,
+        entries,
+        mode=mode,
+        operators=operators,
+        layout=layout,
+        one_by_one=one_by_one,
+    )
+    observer.begin(options, describe_rules(steps))
     observer.first("import")
-    try:
+    explain = explainer({r.label: r for part in steps for r in part.local_rewriters()})
+    recorded = Recorded(recorder, explain, kept, source)
+    with recorded.kept_on_failure():
         for part in steps:
             part.rewrite(graph)
-    except CircuitError as error:
-        error.trace = _trace(recorder, steps, None, kept, source)
-        raise
-    return _trace(recorder, steps, to_module(graph), kept, source)
+    return recorded.trace(to_module(graph))
 
 
 @dataclass(frozen=True)
@@ -219,39 +188,6 @@ def entries_of(pipeline: Pipeline) -> list[str]:
 def label_of(pipeline: Pipeline) -> str:
     """The name of a pipeline or rewriter."""
     return str(getattr(pipeline, "label", "")) or type(pipeline).__name__
-
-
-def describe_rules(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
-    """Descriptions of the rules of pipelines: local rules, then all others."""
-    found: dict[str, RuleDescription] = {}
-    for pipeline in pipelines:
-        for rewriter in (*pipeline.local_rewriters(), *pipeline.global_rewriters()):
-            found.setdefault(rewriter.label, _describe(rewriter))
-        for name in pipeline.rule_names():
-            found.setdefault(name, RuleDescription(name, name, (ANY_OPERATOR,), TENSOR, "real", "", ""))
-    return tuple(found.values())
-
-
-def _describe(rewriter: LocalRewriter | Rewriter) -> RuleDescription:
-    tracked = check_tracks(rewriter) if isinstance(rewriter, LocalRewriter) else None
-    first = ANY_OPERATOR if tracked is None else OR.join(dict.fromkeys(map(tracked_name, tracked)))
-    name = rewriter.label
-    return RuleDescription(
-        name, name, (first,), TENSOR, rewriter.exactness.value, rewriter.doc, rewriter.source, guarded=True
-    )
-
-
-def _trace(
-    recorder: Recorder,
-    pipelines: Sequence[Pipeline],
-    compiled: TensorModule | None,
-    examples: Any,
-    source: Callable[[Any], tuple[torch.Tensor, ...]] | None,
-) -> Trace:
-    rewriters = {r.label: r for pipeline in pipelines for r in pipeline.local_rewriters()}
-    options: Mapping[str, Any] = recorder.options
-    explain = explainer(rewriters)
-    return Trace(None, None, options, recorder.rules, tuple(recorder.steps), compiled, explain, examples, source)
 
 
 def explainer(

@@ -11,6 +11,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from explorer.graph import Graph, topological_order
+from explorer.levels import LevelSnapshot
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
@@ -171,13 +172,12 @@ class GraphState:
 
 
 @dataclass(frozen=True, eq=False)
-class TensorSnapshot:
+class TensorSnapshot(LevelSnapshot[None]):
     """The state after a step, as a trace asks for it."""
 
     state: GraphState
 
-    @property
-    def graph(self) -> Graph[NodeRecord]:
+    def make_graph(self) -> Graph[NodeRecord]:
         """The operators, inputs and constants."""
         return self.state.graph
 
@@ -187,28 +187,11 @@ class TensorSnapshot:
         size = len(self.state.drawn_nodes())
         return size, size
 
-    @property
-    def change(self) -> None:
-        """Unknown: the graphs of two states have to be compared."""
-        return None
-
-    @property
-    def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """Nothing is folded at this level."""
-        return {}
-
-    @property
-    def memory(self) -> None:
+    def make_memory(self) -> None:
         """Operators have no buffers."""
-        return None
 
-    @property
-    def stats(self) -> Mapping[str, int]:
+    def make_stats(self) -> Mapping[str, int]:
         """Operators, constants, parameters (numbers in constants) and bytes that operators write."""
-        return self._stats
-
-    @cached_property
-    def _stats(self) -> Mapping[str, int]:
         values = [node.value for node in self.state.nodes.values()]
         applied = [value for value in values if isinstance(value, Apply)]
         constants = [value for value in values if isinstance(value, Constant)]
