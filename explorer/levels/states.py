@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from explorer.errors import DataTypeError, RuleError
 from explorer.levels.collecting import pause_garbage_collection
 from explorer.levels.recording import NO_OBSERVER, NoObserver, Outcome, StateRecording, declined
+from explorer.passes import purposes_of
 from explorer.rewrite import (
     CompilationMode,
     Exactness,
@@ -78,7 +79,11 @@ class StatePass:
 
     @property
     def doc(self) -> str:
-        """The first line of the rule's docstring."""
+        """Its purpose in `explorer.passes`; of a pass that is not there, what its rule does."""
+        return purposes_of(self.level).get(self.name) or self._rule_doc
+
+    @property
+    def _rule_doc(self) -> str:
         return (getdoc(self.rule) or "").partition("\n")[0]
 
     def rule_names(self) -> tuple[str, ...]:
@@ -90,7 +95,14 @@ class StatePass:
         source = source_of_function(self.rule) if isinstance(self.rule, FunctionType) else ""
         return (
             RuleDescription(
-                self.name, self.name, (self.entries,), self.level, self.exactness.value, self.doc, source, guarded=True
+                self.name,
+                self.name,
+                (self.entries,),
+                self.level,
+                self.exactness.value,
+                self._rule_doc,
+                source,
+                guarded=True,
             ),
         )
 

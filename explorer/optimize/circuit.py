@@ -15,6 +15,7 @@ from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.optimize.skips import Skips, SkipTracker
 from explorer.optimize.survey import ParameterSurvey
+from explorer.passes import ROUND
 from explorer.rewrite import (
     KnownResults,
     OptMatchStrategy,
@@ -57,16 +58,17 @@ def _optimize_circuit(
     """
     rules = options.rules
     survey = ParameterSurvey(tuple(rules.parameter))
-    passes = (
-        ("parameters", tuple(rules.parameter), partial(_optimize_parameter_nodes, survey)),
-        ("shatter", tuple(rules.shatter), _optimize_layers),
-        ("fuse", tuple(rules.fuse), _optimize_layers),
-    )
+    passes = {
+        "parameters": (tuple(rules.parameter), partial(_optimize_parameter_nodes, survey)),
+        "shatter": (tuple(rules.shatter), _optimize_layers),
+        "fuse": (tuple(rules.fuse), _optimize_layers),
+    }
     known = KnownResults()
     max_nodes = max(MIN_GROWTH_NODES, MAX_GROWTH * survey.num_nodes(graph))
     for number in range(1, options.max_rounds + 1):
         before = graph
-        for name, pass_rules, optimize in passes:
+        for name in (entry.name for entry in ROUND):
+            pass_rules, optimize = passes[name]
             path = StepPath.of("optimize", Stage("round", number), name)
             context = replace(_context(compiler, options, fresh, str(path)), known=known)
             after = run(path, graph, partial(optimize, rules=pass_rules, context=context))

@@ -1,11 +1,12 @@
 """Pipelines: the passes to run, in order, and how each is run."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any
 
 from explorer.errors import ValueRangeError, check_name
+from explorer.passes import Listed
 
 
 class ConvergenceMode(Enum):
@@ -62,6 +63,24 @@ class FunctionPassPipeline:
     def of(cls, *entries: "FunctionPassConfig | str") -> "FunctionPassPipeline":
         """A pipeline of configurations; a name means the pass with all defaults."""
         return cls(tuple(_config(entry) for entry in entries))
+
+    @classmethod
+    def of_listed(
+        cls, entries: Iterable[Listed], dce: DCERequiredMode = DCERequiredMode.BEFORE_PASS
+    ) -> "FunctionPassPipeline":
+        """The pipeline of entries of the page of all passes; the pass DCE never requires itself."""
+        repeat, once = ConvergenceMode.UNTIL_FIXED_POINT, ConvergenceMode.ONE_PASS
+        return cls(
+            tuple(
+                FunctionPassConfig(
+                    entry.name,
+                    repeat if entry.repeats else once,
+                    frozenset(CompilationMode) if entry.trains else frozenset((CompilationMode.INFER,)),
+                    DCERequiredMode.NONE if entry.name == DCE_PASS else dce,
+                )
+                for entry in entries
+            )
+        )
 
     def push_front(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
         """Add a pass in front."""

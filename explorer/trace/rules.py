@@ -173,7 +173,7 @@ def rules_text(passes: Sequence[PassRules]) -> str:
         rows = [(rule.name, _entries_text(rule), rule.doc, rule.source) for rule in one.rules]
         if is_rule:
             _, entries, doc, source = rows[0]
-            lines.append(f"{one.name}: {doc or one.doc or 'at ' + entries}{f' ({source})' if source else ''}")
+            lines.append(f"{one.name}: {one.doc or doc or 'at ' + entries}{f' ({source})' if source else ''}")
             continue
         lines.append(f"{one.name}{f': {one.doc}' if one.doc else ''}")
         widths = [max(len(row[column]) for row in rows) for column in range(2)] if rows else []

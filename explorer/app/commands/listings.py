@@ -39,23 +39,29 @@ def rules(level: Annotated[str, typer.Option(help=f"the level: {LEVELS_TEXT}")] 
 
 
 def passes_of_level(level: str) -> "list[PassRules]":
-    """All passes that a level has, also those outside of its default pipeline. Raises: UnknownNameError."""
+    """All passes of a level in the order of `explorer.passes`, those that run only on request last.
+
+    Raises: UnknownNameError.
+    """
     from explorer.errors import check_name
+    from explorer.passes import purposes_of
     from explorer.recording import lowered_level
     from explorer.trace import LEVELS, PassRules, group_by_kind
 
     check_name("level", level, LEVELS)
+    purposes = purposes_of(level)
     if level == COMPILED.name:
         from explorer.optimize import preset_rules
 
-        return group_by_kind(preset_rules("default").describe())
+        rules = {one.name: one.rules for one in group_by_kind(preset_rules("default").describe())}
+        return [PassRules(name, purpose, rules.get(name, ())) for name, purpose in purposes.items()]
     known = lowered_level(level)
     default = known.pipeline.pass_ids
     return [
         PassRules(
-            one.name,
-            f"{one.doc}{'' if one.name in default else ' Not in the default pipeline.'}",
-            one.describe(),
+            name,
+            f"{purpose}{'' if name in default else ' Not in the default pipeline.'}",
+            known.passes[name].describe(),
         )
-        for one in known.passes
+        for name, purpose in purposes.items()
     ]

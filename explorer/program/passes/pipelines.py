@@ -1,13 +1,8 @@
 """The default pipeline."""
 
-from explorer.rewrite import ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
+from explorer.passes import PASSES
+from explorer.rewrite import DCERequiredMode, FunctionPassPipeline
+from explorer.trace import PROGRAM
 
-_PASSES = (
-    *("MakeWeightsConst", "DSE", "OptimizeInserts", "OptimizeExtracts", "ShareBuffers", "Peephole"),
-    *("DeleteDeadAllocs", "HoistDealloc", "SinkAllocas", "PlanMemory", "StackDataParallel"),
-)
-
-MEMORY_PIPELINE = FunctionPassPipeline(
-    tuple(FunctionPassConfig(name, ConvergenceMode.ONE_PASS, dce=DCERequiredMode.NONE) for name in _PASSES)
-)
+MEMORY_PIPELINE = FunctionPassPipeline.of_listed(PASSES[PROGRAM], DCERequiredMode.NONE)
 """All memory passes, in the order of Glow: fewer buffers, shorter lives, then a place for each, and stacks."""

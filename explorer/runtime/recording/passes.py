@@ -1,14 +1,8 @@
 """The passes on units by name, and the pipeline that `fast()` runs."""
 
 from explorer.levels import StatePass
-from explorer.rewrite import (
-    ConvergenceMode,
-    DCERequiredMode,
-    Exactness,
-    FunctionPassConfig,
-    FunctionPassPipeline,
-    PassRegistry,
-)
+from explorer.passes import PASSES as LISTED
+from explorer.rewrite import DCERequiredMode, Exactness, FunctionPassPipeline, PassRegistry
 from explorer.runtime.recording.records import titles_of
 from explorer.runtime.recording.working import WorkingUnits
 from explorer.runtime.units import PASSES, UnitsPass
@@ -24,7 +18,5 @@ def _pass_of(name: str, made: UnitsPass) -> StatePass:
 passes: PassRegistry[WorkingUnits] = PassRegistry({name: _pass_of(name, one) for name, one in PASSES.items()})
 """All passes on units."""
 
-UNITS_PIPELINE = FunctionPassPipeline(
-    tuple(FunctionPassConfig(name, ConvergenceMode.ONE_PASS, dce=DCERequiredMode.NONE) for name in PASSES)
-)
+UNITS_PIPELINE = FunctionPassPipeline.of_listed(LISTED[KERNELS], DCERequiredMode.NONE)
 """All passes in their order."""

@@ -30,9 +30,7 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting.patterns import is_commutative
 
-arithmetic = passes.new(
-    "OptimizeArithmeticNodes", "Remove sums with 0 and products with 0 and 1; move constants to the right."
-)
+arithmetic = passes.new("OptimizeArithmeticNodes")
 
 
 @arithmetic.rule([aten.add.Tensor, aten.sub.Tensor])
@@ -119,9 +117,7 @@ def _is_number(variable: Any) -> bool:
     return isinstance(variable, Constant) or splat_number(variable) is not None
 
 
-layer_norm = passes.new(
-    "FoldLayerNormArithmetic", "Fold products and sums with constants after a layer norm into its weight and bias."
-)
+layer_norm = passes.new("FoldLayerNormArithmetic")
 
 
 @layer_norm.rule([aten.mul.Tensor, aten.add.Tensor])

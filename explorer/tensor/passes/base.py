@@ -1,6 +1,6 @@
 """Graph passes and their registry.
 
-pool = passes.new("OptimizePool", "Move a relu below max pooling, where there are fewer numbers.")
+pool = passes.new("OptimizePool")
 
 @pool.rule([aten.max_pool2d.default], exactness=Exactness.EXACT)
 def relu_below_max_pool(node): ...
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from torch._ops import OpOverload
 
 from explorer.errors import DuplicateNameError
+from explorer.passes import purposes_of
 from explorer.rewrite import CompilationMode, Exactness, PassRegistry
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Rewrite
@@ -19,7 +20,7 @@ from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRew
 from explorer.tensor.rewriting.describing import describe_rules
 from explorer.tensor.rewriting.navigators import Order
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
-from explorer.trace import RuleDescription
+from explorer.trace import TENSOR, RuleDescription
 
 WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
 
@@ -29,12 +30,16 @@ class GraphPass:
     """A named pass: local rules for one walk through the graph, or one global rewriter."""
 
     name: str
-    doc: str
+    doc: str = ""
+    """Its purpose; by default that of the page of all passes."""
     order: Order = "in_to_out"
     whole: Callable[[], Rewriter] | None = None
     """Makes the global rewriter for each run: rules may have been registered in its database since the last one."""
     whole_exactness: Exactness = Exactness.EXACT
     rules: list[LocalRewriter] = field(default_factory=list[LocalRewriter])
+
+    def __post_init__(self) -> None:
+        self.doc = self.doc or purposes_of(TENSOR).get(self.name, "")
 
     def rule(
         self,
@@ -107,13 +112,15 @@ class GraphPasses(PassRegistry[FunctionGraph]):
     def new(
         self,
         name: str,
-        doc: str,
+        doc: str = "",
         *,
         order: Order = "in_to_out",
         whole: Callable[[], Rewriter] | None = None,
         exactness: Exactness = Exactness.EXACT,
     ) -> GraphPass:
         """Make a pass and register it; `whole` makes a global rewriter, and `exactness` is that of this rewriter.
+
+        Without a `doc` it has its purpose in `explorer.passes`.
 
         Raises: DuplicateNameError.
         """

@@ -40,8 +40,8 @@ from explorer.tensor.rules.views import (
 from explorer.tensor.torch_io.importing import from_module
 from explorer.tensor.torch_io.whole_layers import NAMESPACE, forward_layer
 
-dce = passes.new("DCE", "Do not compute unused results.")
-indices = passes.new("EliminateIndices", "Drop unused argmax indices: `max.dim` becomes `amax`.")
+dce = passes.new("DCE")
+indices = passes.new("EliminateIndices")
 
 
 @dce.rule([aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
@@ -68,7 +68,7 @@ def extremum_without_index(node: Apply) -> Rewrite:
     return [call(target, node.inputs[0], [node.op["dim"]], node.op["keepdim"]), None]
 
 
-noop = passes.new("EliminateNoop", "Remove copies, empty paddings, whole slices and other no-ops.")
+noop = passes.new("EliminateNoop")
 
 noop.add(drop_copy, drop_copy_before_sums, drop_alias, drop_same_cast, drop_single_tile, drop_whole_slice, drop_dropout)
 
@@ -100,11 +100,11 @@ def _pool_of_one(node: Apply) -> Rewrite:
     return without_copy(node, node.inputs[0])
 
 
-conversions = passes.new("OptimizeConversions", "Merge a conversion to a wider type with the one after it.")
+conversions = passes.new("OptimizeConversions")
 conversions.add(merge_casts, drop_same_cast)
 
 
-regression = passes.new("OptimizeRegression", "Replace a regression by its input. For inference only.")
+regression = passes.new("OptimizeRegression")
 
 
 @regression.rule([regression_op], exactness=Exactness.EXACT)
@@ -120,19 +120,15 @@ def _query(database: EquilibriumDB) -> Rewriter:
     return database.query(FAST)
 
 
-for database, name, doc in (
-    (canonicalize, "Canonicalize", "Bring the graph into a canonical form: elementary operators, evaluated constants"),
-    (stabilize, "Stabilize", "Replace operators that overflow or lose digits"),
-    (specialize, "Specialize", "Replace several operators by one that is faster or more exact"),
-):
-    passes.new(name, f"{doc}, until nothing changes.", whole=partial(_query, database), exactness=Exactness.REAL)
+for database, name in ((canonicalize, "Canonicalize"), (stabilize, "Stabilize"), (specialize, "Specialize")):
+    passes.new(name, whole=partial(_query, database), exactness=Exactness.REAL)
 
-passes.new("CSE", "Merge equal constants, and equal operators on the same inputs.", whole=lambda: merge_rewriter)
-passes.new("ConstantFold", "Evaluate operators on constants at compile time.").add(evaluate_constant)
-passes.new("FoldExpSumDivIntoSoftmax", "Replace exponentials over their sum by a softmax.").add(exp_over_sum)
+passes.new("CSE", whole=lambda: merge_rewriter)
+passes.new("ConstantFold").add(evaluate_constant)
+passes.new("FoldExpSumDivIntoSoftmax").add(exp_over_sum)
 
 
-decompose = passes.new("DecomposeLayers", "Replace each layer of a circuit by the operators that its `forward` calls.")
+decompose = passes.new("DecomposeLayers")
 
 
 @decompose.rule(None, exactness=Exactness.EXACT)

@@ -36,11 +36,11 @@ from explorer.tensor.passes.quantization import relu_of_never_negative
 from explorer.tensor.rewriting import LocalRewriter, node_rewriter
 from explorer.tensor.rules.casts import merge_clips
 
-clips = passes.new("OptimizeClips", "Merge nested clips.")
-identity_relu = passes.new("RemoveIdentityRelu", "Remove a relu whose input is never below 0.")
-identity_clip = passes.new("RemoveIdentityClip", "Remove a clip whose input is within its bounds.")
-min_max = passes.new("FoldMinMaxToClip", "Replace the minimum and maximum with two numbers by a clip.")
-leaky = passes.new("FoldLeakyRelu", "Replace the maximum of x and s x, with s at most 1, by a leaky relu.")
+clips = passes.new("OptimizeClips")
+identity_relu = passes.new("RemoveIdentityRelu")
+identity_clip = passes.new("RemoveIdentityClip")
+min_max = passes.new("FoldMinMaxToClip")
+leaky = passes.new("FoldLeakyRelu")
 
 clips.add(merge_clips)
 
@@ -225,20 +225,12 @@ RULES: tuple[LocalRewriter, ...] = (
 )
 
 
-def optimize_quantize_clip(
-    name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True, doc: str = ""
-) -> GraphPass:
+def optimize_quantize_clip(name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True) -> GraphPass:
     """Make the pass under a name. The lossy rules change scales, so they need both permissions."""
     lossy = lossy and enable_quant_param_changes
     wanted = [rule for rule in RULES if lossy or rule.exactness is not Exactness.LOSSY]
-    return GraphPass(name, doc or "Remove a clip next to integers that cannot represent more.", rules=wanted)
+    return GraphPass(name, rules=wanted)
 
 
 passes.register(optimize_quantize_clip("OptimizeQuantizeClip"))
-passes.register(
-    optimize_quantize_clip(
-        "OptimizeQuantizeClipLossy",
-        lossy=True,
-        doc="As OptimizeQuantizeClip, but also narrow integers to the range of a clip, which changes roundings.",
-    )
-)
+passes.register(optimize_quantize_clip("OptimizeQuantizeClipLossy", lossy=True))

@@ -32,9 +32,9 @@ from explorer.tensor.rules.views import drop_single_cat
 
 CAT = (aten.cat.default,)
 
-concat_nodes = passes.new("OptimizeConcatNodes", "Flatten nested concats and remove no-op concats.")
-concat_slice = passes.new("EliminateConcatSlice", "Replace a slice of a concat by the input that it is a part of.")
-slice_concat = passes.new("EliminateSliceConcat", "Replace a concat of adjacent slices by one slice.")
+concat_nodes = passes.new("OptimizeConcatNodes")
+concat_slice = passes.new("EliminateConcatSlice")
+slice_concat = passes.new("EliminateSliceConcat")
 concat_nodes.add(drop_single_cat)
 
 

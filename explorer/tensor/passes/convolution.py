@@ -44,7 +44,7 @@ from explorer.tensor.passes.channels import (
 )
 from explorer.tensor.passes.sinking import PADS, padding_value, pads_by_axis
 
-pad_into_conv = passes.new("MergePadIntoConvolution", "Fold zero padding into the convolution after it.")
+pad_into_conv = passes.new("MergePadIntoConvolution")
 
 
 @pad_into_conv.rule(None, above=PADS)
@@ -72,7 +72,7 @@ def pad_into_convolution(node: Apply, pad: Apply) -> Rewrite:
     return replace_with(node, reapply(node, [pad.inputs[0], *node.inputs[1:]], padding=total))
 
 
-pool = passes.new("OptimizePool", "Move a relu below max pooling, where there are fewer numbers.")
+pool = passes.new("OptimizePool")
 
 
 @pool.rule(None, above=(*RELUS, *CLIPS))
@@ -94,7 +94,7 @@ def relu_below_max_pool(node: Apply, above: Apply) -> Rewrite:
     return [new, *[None] * (len(node.outputs) - 1)]
 
 
-reduce_mean = passes.new("OptimizeReduceMean", "Replace a mean over height and width by average pooling.")
+reduce_mean = passes.new("OptimizeReduceMean")
 
 
 @reduce_mean.rule([aten.mean.dim])
@@ -114,17 +114,9 @@ def mean_is_average_pool(node: Apply) -> Rewrite:
 
 ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor, aten.rsub.Scalar)
 
-arithmetic_into_norm = passes.new(
-    "FoldBatchNormalizationWithArithmeticChain",
-    "Fold sums, products and quotients with constants after a batch norm into it.",
-)
-arithmetic_under_conv = passes.new(
-    "FoldArithmeticChainUnderConvIntoBN",
-    "Replace sums, products and quotients with constants after a convolution by a batch norm.",
-)
-batch_norm = passes.new(
-    "OptimizeBatchNorm", "Fold a batch norm into the convolution before it; remove identity batch norms."
-)
+arithmetic_into_norm = passes.new("FoldBatchNormalizationWithArithmeticChain")
+arithmetic_under_conv = passes.new("FoldArithmeticChainUnderConvIntoBN")
+batch_norm = passes.new("OptimizeBatchNorm")
 
 
 def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.Tensor | None:

@@ -168,16 +168,11 @@ def _concat_or_evaluate(variables: Sequence[Variable], axis: int) -> Variable:
     return concat(variables, axis)
 
 
-for _side, _name in SIDES.items():
-    passes.new(
-        f"MergeMatMulOn{_side.upper()}",
-        f"Merge products that share their {_name} factor.",
-        whole=partial(MergeMatMul, _side),
-        exactness=Exactness.REAL,
-    )
+for _side in SIDES:
+    passes.new(f"MergeMatMulOn{_side.upper()}", whole=partial(MergeMatMul, _side), exactness=Exactness.REAL)
 
 
-into_linear = passes.new("FoldMatMulAddIntoFullyConnected", "Replace a matrix product and a sum by a linear layer.")
+into_linear = passes.new("FoldMatMulAddIntoFullyConnected")
 
 
 @into_linear.rule([aten.add.Tensor])
@@ -212,9 +207,7 @@ def _as_row(bias: Variable) -> Variable:
     return reshape(bias, [-1]) if data is None else constant_like(bias, data.reshape(-1))
 
 
-transpose_into = passes.new(
-    "MergeTransposeIntoMatMulOrFC", "Apply a transpose before a product with a constant to the constant instead."
-)
+transpose_into = passes.new("MergeTransposeIntoMatMulOrFC")
 
 
 @transpose_into.rule([aten.mm.default, aten.matmul.default, aten.linear.default, aten.addmm.default])

@@ -225,31 +225,23 @@ KEEP_PARAMETERS = (rescale_below_average,)
 """Rules that are only useful without the former."""
 
 
-def optimize_quantization(
-    name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True, doc: str = ""
-) -> GraphPass:
+def optimize_quantization(name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True) -> GraphPass:
     """Make the pass under a name, optionally with lossy rules, or without rules that change the scales of results.
 
     `passes.register(optimize_quantization("Careful", lossy=True))` makes it available to pipelines.
     """
     unwanted = KEEP_PARAMETERS if enable_quant_param_changes else CHANGE_PARAMETERS
     wanted = [rule for rule in RULES if rule not in unwanted and (lossy or rule.exactness is not Exactness.LOSSY)]
-    return GraphPass(name, doc or "Remove conversions between real numbers and integers.", rules=wanted)
+    return GraphPass(name, rules=wanted)
 
 
 passes.register(optimize_quantization("OptimizeQuantization"))
-passes.register(
-    optimize_quantization(
-        "OptimizeQuantizationLossy",
-        lossy=True,
-        doc="As OptimizeQuantization, but also remove intermediate roundings and clippings, which changes results.",
-    )
-)
+passes.register(optimize_quantization("OptimizeQuantizationLossy", lossy=True))
 
-constants = passes.new("ConvertQuantizedConstants", "Store quantized constants as integers.")
+constants = passes.new("ConvertQuantizedConstants")
 constants.add(quantize_constant)
 
-fully_connected = passes.new("OptimizeQuantFCFloatRelu", "Apply a relu of a dequantized linear layer to the integers.")
+fully_connected = passes.new("OptimizeQuantFCFloatRelu")
 
 
 @fully_connected.rule([aten.relu.default], exactness=Exactness.EXACT)

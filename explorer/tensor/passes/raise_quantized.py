@@ -26,10 +26,7 @@ from explorer.tensor.passes.channels import schema_name
 from explorer.tensor.passes.concat import CAT
 from explorer.tensor.passes.quantization import PICKING, quantize_of_dequantize
 
-concat_quantization = passes.new(
-    "OptimizeConcatQuantization",
-    "Concatenate rescaled integers instead of dequantized tensors that are quantized again.",
-)
+concat_quantization = passes.new("OptimizeConcatQuantization")
 
 
 @concat_quantization.rule([q.quantize_op], above=CAT, exactness=Exactness.EXACT)
@@ -51,9 +48,7 @@ NAMESPACE = "quantized_decomposed::"
 QUANTIZE = "quantized_decomposed::quantize_per_tensor"
 DEQUANTIZE = "quantized_decomposed::dequantize_per_tensor"
 
-raising = passes.new(
-    "RaiseQuantization", "Replace dequantize, a floating-point operator and quantize by one quantized operator."
-)
+raising = passes.new("RaiseQuantization")
 
 
 def read_pair(node: Apply) -> "Quantization | Declined":

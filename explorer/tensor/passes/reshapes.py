@@ -40,8 +40,8 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.views import drop_same_shape, merge_reshapes, transpose_into_reshape
 
-optimize_reshape = passes.new("OptimizeReshape", "Merge consecutive reshapes; remove a reshape to the same shape.")
-sink_reshapes = passes.new("SinkReshapes", "Move reshapes below elementwise operators.")
+optimize_reshape = passes.new("OptimizeReshape")
+sink_reshapes = passes.new("SinkReshapes")
 optimize_reshape.add(drop_same_shape, merge_reshapes)
 
 
@@ -74,14 +74,12 @@ def reshape_below_function(node: Apply, above: Apply) -> Rewrite:
     return False if keeps_bits(node) else _sink(node, above)
 
 
-into_reshape = passes.new(
-    "OptimizeTransposeIntoReshape", "Replace a transpose that moves only axes of size 1 by a reshape."
-)
+into_reshape = passes.new("OptimizeTransposeIntoReshape")
 
 
 into_reshape.add(transpose_into_reshape)
 
-transpose_constants = passes.new("TransposeConstants", "Evaluate transposes of transpose_constants.")
+transpose_constants = passes.new("TransposeConstants")
 
 
 @transpose_constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
@@ -94,7 +92,7 @@ def transpose_constant(node: Apply) -> Rewrite:
     return replace_with(node, Constant(turned, node.inputs[0].name, False, kind.layout, kind.quantization))
 
 
-optimize_splat = passes.new("OptimizeSplat", "Evaluate slices, transposes, reshapes and clips of splats.")
+optimize_splat = passes.new("OptimizeSplat")
 
 MOVING = (*PARTS, *TRANSPOSES, aten.expand.default)
 
@@ -127,7 +125,7 @@ def clip_of_splat(node: Apply) -> Rewrite:
     return replace_with(node, splat(node.outputs[0].tensor_type, clipped.item(), node.inputs[0]))
 
 
-gathers = passes.new("GatherToSlice", "Replace a gather at consecutive constant indices by a slice.")
+gathers = passes.new("GatherToSlice")
 
 INTEGERS = (torch.int32, torch.int64)
 
@@ -171,7 +169,7 @@ def shuffle(variable: Variable, groups: int, axis: int) -> Variable:
     return call(channel_shuffle_op, variable, groups, axis)
 
 
-fold_shuffle = passes.new("FoldChannelShuffle", "Replace a reshape, a transpose and a reshape by a channel shuffle.")
+fold_shuffle = passes.new("FoldChannelShuffle")
 
 
 @fold_shuffle.rule(RESHAPES, exactness=Exactness.EXACT)

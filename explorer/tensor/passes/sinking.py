@@ -60,9 +60,7 @@ from explorer.tensor.passes.channels import (
 from explorer.tensor.passes.reshapes import shuffle, shuffle_of, transpose_constants
 from explorer.tensor.rules.views import drop_same_order, merge_transposes
 
-sink_code = passes.new(
-    "SinkCode", "Move transposes, reshapes, clips and batch norms below other operators, where they meet and cancel."
-)
+sink_code = passes.new("SinkCode")
 sink_code.add(drop_same_order, merge_transposes)
 
 
