@@ -1,9 +1,9 @@
 """The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -26,10 +26,10 @@ from explorer.compiler.rules import initializer_rules, layer_rules, parameter_ru
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name
-from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, get_scheduler, order_slices
+from explorer.fold import FoldedGroup, _fold_circuit, assemble, get_scheduler, order_slices
 from explorer.graph import Graph, Ordering
 from explorer.levels import pause_garbage_collection
-from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
+from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import (
@@ -149,8 +149,9 @@ class TorchCompiler:
         unshown = self._report_operators(circuit, operators) if self.listeners else ""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
         before = CompiledSnapshot(self, circuit, self._counter, nothing)
-        graph, seconds = self._run(StepPath.of(COMPILE), partial(self._compile_layers, circuit), before)
-        self._notify(StepEnded(bool(unshown) or not operators.steps, seconds, replace(before, layers=graph)))
+        with self._step(StepPath.of(COMPILE), before) as step:
+            graph = self._compile_layers(circuit)
+        step.end(bool(unshown) or not operators.steps, replace(before, layers=graph))
         if unshown:
             self._notify(Noted(f"The operators that made the circuit are not shown: {unshown}."))
         graph, fold_index = self._post_process_circuit(circuit, graph, skips, operators.next_id)
@@ -192,66 +193,57 @@ class TorchCompiler:
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
         """Optimize, then fold, as the options say; new layers have the ids from `next_id` on."""
         fresh = count(next_id)
+        snapshot = CompiledSnapshot(self, circuit, self._counter, graph)
         if self.options.optimize:
-            strategy = get_strategy(self.options.strategy)
-            options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, skips)
-            graph = _optimize_circuit(
-                self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, before, work)
-            )
-        if not self.options.fold:
-            return graph, None
-        return self._fold(circuit, graph, fresh, skips)
+            snapshot = self._optimize(snapshot, skips, fresh)
+        return self._fold(snapshot, skips, next(fresh)) if self.options.fold else (snapshot.layers, None)
+
+    def _optimize(self, snapshot: CompiledSnapshot, skips: SkipTracker, fresh: Iterator[int]) -> CompiledSnapshot:
+        """Run the passes of each round, and record each."""
+        strategy = get_strategy(self.options.strategy)
+        options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, skips)
+        for run in _optimize_circuit(self, snapshot.layers, options, fresh):
+            with self._step(run.path, snapshot) as step:
+                run.run()
+            snapshot = replace(snapshot, layers=run.graph)
+            step.end(run.changed, snapshot)
+        return snapshot
 
     def _fold(
-        self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int], skips: SkipTracker
+        self, before: CompiledSnapshot, skips: SkipTracker, first: int
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
+        """Fold level by level, and record each; `first` is the next fresh id."""
+        graph, latest = before.layers, before
+        ordering = get_scheduler(self.options.levels)(graph)
+        if self.options.order_slices:
+            ordering = self._order_slices(before, ordering, skips, first)
         states = FoldStates(graph, self._counter) if self.listeners else None
-
-        latest: Snapshot = CompiledSnapshot(self, circuit, self._counter, graph)
-
-        def run_level(level: int, work: LevelWork) -> Sequence[FoldedGroup]:
-            nonlocal latest
-            groups, seconds = self._run(StepPath.of("fold", Stage("level", level)), work, latest)
+        folding = _fold_circuit(graph, ordering, count(first), skips.skips_level)
+        folded: list[FoldedGroup] = []
+        for level in range(len(ordering)):
+            with self._step(StepPath.of("fold", Stage("level", level)), latest) as step:
+                groups = next(folding)
+            folded += groups
             if states is None:
-                return groups
+                continue
             for group in groups:
                 kind, settings = group.key
-                self._notify(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(groups)))
+                seconds = step.seconds / len(groups)
+                self._notify(Folded(level, group.node, kind.__name__, settings, group.members, seconds))
             states.add(groups)
-            changed = any(len(group.members) > 1 for group in groups)
-            latest = FoldingSnapshot(self, circuit, self._counter, states, level)
-            self._notify(StepEnded(changed, seconds, latest))
-            return groups
+            latest = FoldingSnapshot(self, before.symbolic, self._counter, states, level)
+            step.end(any(len(group.members) > 1 for group in groups), latest)
+        return assemble(graph, folded)
 
-        def skips_level(level: int) -> bool:
-            return skips.skips_step(f"fold/level {level}")
-
-        first = next(fresh)
-
-        def schedule(layers: Graph[TorchLayer]) -> Ordering:
-            ordering = get_scheduler(self.options.levels)(layers)
-            if not self.options.order_slices:
-                return ordering
-            return self._order_slices(layers, ordering, skips_level, first, latest)
-
-        return _fold_circuit(graph, schedule, count(first), run_level, skips_level)
-
-    def _order_slices(
-        self,
-        graph: Graph[TorchLayer],
-        ordering: Ordering,
-        skips_level: Callable[[int], bool],
-        first: int,
-        before: Snapshot,
-    ) -> Ordering:
+    def _order_slices(self, before: CompiledSnapshot, ordering: Ordering, skips: SkipTracker, first: int) -> Ordering:
         """The ordering in which fewer reads copy, in a step that changes no layer; `first` is the next fresh id."""
-        number_bytes = self._counter.number_bytes(graph)
-        work = partial(order_slices, graph, ordering, skips_level, count(first), number_bytes)
-        order, seconds = self._run(StepPath.of("order slices"), work, before)
+        number_bytes = self._counter.number_bytes(before.layers)
+        with self._step(StepPath.of("order slices"), before) as step:
+            order = order_slices(before.layers, ordering, skips.skips_level, count(first), number_bytes)
         for read in order.reads:
             kinds = (read.before.value, read.after.value)
             self._notify(ReadOrdered(read.node, *kinds, read.bytes_before, read.bytes_after, read.reason))
-        self._notify(StepEnded(False, seconds, before))
+        step.end(False, before)
         return order.ordering
 
     # ------------------------------------------------------------------ for compile rules
@@ -293,30 +285,35 @@ class TorchCompiler:
 
     # ------------------------------------------------------------------ events
 
-    def _step(
-        self, path: StepPath, circuit: Circuit, before: Graph[TorchLayer], work: Work
-    ) -> Graph[TorchLayer] | None:
-        """Run one step between its two events."""
-        snapshot = CompiledSnapshot(self, circuit, self._counter, before)
-        after, seconds = self._run(path, partial(work, before), snapshot)
-        after_snapshot = snapshot if after is None else replace(snapshot, layers=after)
-        self._notify(StepEnded(after is not None, seconds, after_snapshot))
-        return after
-
-    def _run(self, path: StepPath, work: Callable[[], Any], before: Snapshot) -> tuple[Any, float]:
-        """Run the work of a step after its first event; return its result and seconds. Report and raise a failure."""
+    @contextmanager
+    def _step(self, path: StepPath, before: Snapshot) -> Generator["_RunningStep"]:
+        """Time the work of a step after its first event. Report and raise a failure."""
         self._notify(StepStarted(path, "compiled"))
+        step = _RunningStep(self._notify)
         started = perf_counter()
         try:
-            return work(), perf_counter() - started
+            yield step
         except CircuitError as error:
             error.args = (f"{path}: {error}",)
             self._notify(StepFailed(str(error), before))
             raise
+        step.seconds = perf_counter() - started
 
     def _notify(self, event: Any) -> None:
         for listener in self.listeners:
             listener(event)
+
+
+@dataclass
+class _RunningStep:
+    """A step that has begun, and the seconds of its work once it is done."""
+
+    notify: Callable[[Any], None]
+    seconds: float = 0.0
+
+    def end(self, changed: bool, after: Snapshot) -> None:
+        """Report the last event of the step."""
+        self.notify(StepEnded(changed, self.seconds, after))
 
 
 def _apply_rule(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:

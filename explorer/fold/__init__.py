@@ -1,12 +1,12 @@
 """Folding: nodes that run at one time and agree in their fold settings become slices of one batched node."""
 
 from explorer.backend import FoldIndexInfo as FoldIndexInfo
-from explorer.fold.circuit import _fold_circuit as _fold_circuit
+from explorer.fold.circuit import _fold_circuit as _fold_circuit, _fold_layer_group as _fold_layer_group
 from explorer.fold.folding import (
     FoldedGroup as FoldedGroup,
-    LevelWork as LevelWork,
     assemble as assemble,
     build_folded_graph as build_folded_graph,
+    fold_levels as fold_levels,
 )
 from explorer.fold.groups import (
     FoldKey as FoldKey,
@@ -16,7 +16,6 @@ from explorer.fold.groups import (
     fold_keys as fold_keys,
     group_foldable_modules as group_foldable_modules,
 )
-from explorer.fold.layers import _fold_layer_group as _fold_layer_group
 from explorer.fold.levels import (
     SCHEDULERS as SCHEDULERS,
     fewest_groups as fewest_groups,

@@ -6,7 +6,6 @@ group, and records for every folded node in which node and slice the inputs of i
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,29 +29,29 @@ class FoldedGroup:
     value: Any
 
 
-LevelWork = Callable[[], Sequence[FoldedGroup]]
-"""The work of a level: returns its groups."""
-LevelRunner = Callable[[int, LevelWork], Sequence[FoldedGroup]]
-"""Runs the work of the level with this number, times it, and notifies listeners of its begin and end."""
-
-
 def build_folded_graph(
+    graph: Graph[Any], ordering: Ordering, fold_group_fn: FoldGroupFunction, fresh: Iterator[int]
+) -> tuple[Graph[Any], FoldIndexInfo]:
+    """Fold the groups of every level of `ordering`. Raises: RuleError if `fold_group_fn` fails."""
+    levels = fold_levels(graph, ordering, fold_group_fn, fresh)
+    return assemble(graph, [group for groups in levels for group in groups])
+
+
+def fold_levels(
     graph: Graph[Any],
     ordering: Ordering,
     fold_group_fn: FoldGroupFunction,
     fresh: Iterator[int],
-    run_level: LevelRunner = lambda _, work: work(),
     skips_level: Callable[[int], bool] | None = None,
-) -> tuple[Graph[Any], FoldIndexInfo]:
-    """Fold the groups of every level of `ordering`.
+) -> Iterator[list[FoldedGroup]]:
+    """Yield the folded groups of each level in turn.
 
     `fold_group_fn` builds one node from the nodes of a group; `fresh` supplies ids for folded nodes. A node that is
     alone in its group is unchanged, and so are the nodes of a level for which `skips_level` is true.
     Raises: RuleError if `fold_group_fn` fails.
     """
     keys = fold_keys(graph)
-
-    def fold_level(level: int, ids: Sequence[int]) -> list[FoldedGroup]:
+    for level, ids in enumerate(ordering):
         groups = group_foldable_modules(graph.nodes, ids, keys)
         if skips_level is not None and skips_level(level):
             groups = [(key, [member]) for key, members in groups for member in members]
@@ -63,10 +62,7 @@ def build_folded_graph(
             else:
                 value = fold_group(fold_group_fn, [graph.nodes[member] for member in members])
                 done.append(FoldedGroup(level, key, tuple(members), next(fresh), value))
-        return done
-
-    levels = [run_level(level, partial(fold_level, level, ids)) for level, ids in enumerate(ordering)]
-    return assemble(graph, [group for groups in levels for group in groups])
+        yield done
 
 
 def fold_group(fold_group_fn: FoldGroupFunction, values: Sequence[Any]) -> Any:

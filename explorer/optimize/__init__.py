@@ -2,7 +2,7 @@
 
 from explorer.optimize.circuit import (
     OptimizeOptions as OptimizeOptions,
-    Work as Work,
+    PassRun as PassRun,
     _optimize_circuit as _optimize_circuit,
 )
 from explorer.optimize.cost import (

@@ -31,12 +31,6 @@ MAX_GROWTH = 16
 MIN_GROWTH_NODES = 1_000
 """Circuits with fewer nodes may grow freely."""
 
-Work = Callable[[Graph[TorchLayer]], Graph[TorchLayer] | None]
-"""The work of a step: returns the new graph, or None if nothing changed."""
-
-StepRunner = Callable[[StepPath, Graph[TorchLayer], Work], Graph[TorchLayer] | None]
-"""Runs the work of a step at a path, times it, and notifies listeners of its begin and end."""
-
 
 @dataclass(frozen=True)
 class OptimizeOptions:
@@ -49,30 +43,47 @@ class OptimizeOptions:
     skips: SkipTracker = field(default_factory=lambda: SkipTracker(Skips()))
 
 
+@dataclass(eq=False)
+class PassRun:
+    """A pass that is to run in a round. `graph` is what it runs on, then its result."""
+
+    path: StepPath
+    graph: Graph[TorchLayer]
+    work: Callable[[Graph[TorchLayer]], Graph[TorchLayer] | None]
+    changed: bool = False
+
+    def run(self) -> None:
+        """Apply the rules of the pass once."""
+        after = self.work(self.graph)
+        if after is not None:
+            self.graph, self.changed = after, True
+
+
 def _optimize_circuit(
-    compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions, fresh: Iterator[int], run: StepRunner
-) -> Graph[TorchLayer]:
+    compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions, fresh: Iterator[int]
+) -> Iterator[PassRun]:
     """Repeat (parameters, shatter, fuse) until a round changes nothing; a limit that stops it earlier warns.
 
-    Raises: RuleError if a rule fails; GraphError if the optimized circuit is not legal.
+    Yields each pass for the caller to run. Raises: RuleError if a rule fails; GraphError if the optimized circuit is
+    not legal.
     """
     rules = options.rules
     survey = ParameterSurvey(tuple(rules.parameter))
     passes = {
-        "parameters": (tuple(rules.parameter), partial(_optimize_parameter_nodes, survey)),
-        "shatter": (tuple(rules.shatter), _optimize_layers),
-        "fuse": (tuple(rules.fuse), _optimize_layers),
+        "parameters": partial(_optimize_parameter_nodes, survey, tuple(rules.parameter)),
+        "shatter": partial(_optimize_layers, tuple(rules.shatter)),
+        "fuse": partial(_optimize_layers, tuple(rules.fuse)),
     }
     known = KnownResults()
     max_nodes = max(MIN_GROWTH_NODES, MAX_GROWTH * survey.num_nodes(graph))
     for number in range(1, options.max_rounds + 1):
         before = graph
-        for name in (entry.name for entry in ROUND):
-            pass_rules, optimize = passes[name]
-            path = StepPath.of("optimize", Stage("round", number), name)
+        for entry in ROUND:
+            path = StepPath.of("optimize", Stage("round", number), entry.name)
             context = replace(_context(compiler, options, fresh, str(path)), known=known)
-            after = run(path, graph, partial(optimize, rules=pass_rules, context=context))
-            graph = graph if after is None else after
+            run = PassRun(path, graph, partial(passes[entry.name], context))
+            yield run
+            graph = run.graph
         if graph is before:
             break
         limit = _limit_after(number, survey.num_nodes(graph), options, max_nodes)
@@ -81,11 +92,10 @@ def _optimize_circuit(
                 _announce(limit, options.listeners)
             break
     verify_layers(graph)
-    return graph
 
 
 def _optimize_parameter_nodes(
-    survey: ParameterSurvey, graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
+    survey: ParameterSurvey, rules: Sequence[Rule], context: RewriteContext, graph: Graph[TorchLayer]
 ) -> Graph[TorchLayer] | None:
     """Apply the parameter rules once to the parameters of all layers, nested ones too; None if nothing matched."""
     context = replace(context, check=check_parameter_replacement, cost=parameter_cost_change, known=None)
@@ -121,7 +131,7 @@ def _optimize_parameters_of(
 
 
 def _optimize_layers(
-    graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
+    rules: Sequence[Rule], context: RewriteContext, graph: Graph[TorchLayer]
 ) -> Graph[TorchLayer] | None:
     """Apply the shattering or the fusing rules once; None if nothing matched."""
     return optimize_graph(graph, rules, context)

@@ -66,6 +66,10 @@ class SkipTracker:
         self._used.update(dict.fromkeys(named))
         return bool(named)
 
+    def skips_level(self, level: int) -> bool:
+        """Whether this level of folding is skipped."""
+        return self.skips_step(f"fold/level {level}")
+
     def reason(self, path: str, match: GraphOptMatch) -> str | None:
         """The reason to refuse a match of the step at this path; None if it is not skipped."""
         if self.skips.steps and self.skips_step(path):

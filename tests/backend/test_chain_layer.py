@@ -8,8 +8,7 @@ import torch
 import explorer
 from explorer.backend import TorchChainLayer, TorchHadamardLayer, TorchSumLayer, all_parameters, chain_of
 from explorer.errors import ShapeError
-from explorer.fold import fold_key
-from explorer.fold.layers import _fold_layer_group
+from explorer.fold import _fold_layer_group, fold_key
 from explorer.optimize import put_rule_first
 from explorer.rewrite import LayerOptPattern
 from explorer.templates import load_named

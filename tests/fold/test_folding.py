@@ -1,7 +1,7 @@
 """The folded graph: index tables, partly folded circuits, reads, shared parameters and evidence."""
 
 from collections.abc import Sequence
-from itertools import count, product
+from itertools import chain, count, product
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,10 @@ from explorer.backend import (
 from explorer.compiler import TorchCompiler
 from explorer.errors import ShapeError
 from explorer.fold import (
-    FoldedGroup,
-    LevelWork,
     _fold_layer_group,
     assemble,
-    build_folded_graph,
     fewest_groups,
+    fold_levels,
     longest_distance,
 )
 from explorer.graph import Graph
@@ -86,17 +84,6 @@ def with_letters(graph: Graph[str]) -> Graph[Letter]:
 # ---- the main logic
 
 
-def into(groups: list[FoldedGroup]):
-    """A runner of levels that keeps their groups in a list."""
-
-    def run_level(level: int, work: LevelWork) -> Sequence[FoldedGroup]:
-        done = work()
-        groups.extend(done)
-        return done
-
-    return run_level
-
-
 def test_the_index_tables_have_the_node_and_slice_of_each_input():
     graph = with_letters(
         letters(
@@ -112,8 +99,8 @@ def test_the_index_tables_have_the_node_and_slice_of_each_input():
             """
         )
     )
-    groups: list[FoldedGroup] = []
-    folded, info = build_folded_graph(graph, longest_distance(graph), "+".join, count(100), into(groups))
+    groups = list(chain(*fold_levels(graph, longest_distance(graph), "+".join, count(100))))
+    folded, info = assemble(graph, groups)
     assert [(g.level, g.node, g.members, g.value) for g in groups] == [
         (0, 100, (0, 1), "a+a"),
         (0, 2, (2,), "b"),
@@ -138,10 +125,8 @@ def test_the_index_tables_have_the_node_and_slice_of_each_input():
 @examples(30)
 def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
     graph = compile_circuit(circuit, fold=False).graph
-    groups: list[FoldedGroup] = []
-    folded, info = build_folded_graph(
-        graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), into(groups)
-    )
+    groups = list(chain(*fold_levels(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id))))
+    folded, info = assemble(graph, groups)
     where = {member: (g.node, i) for g in groups for i, member in enumerate(g.members)}
     assert set(where) == set(graph.nodes)
     for group in groups:
@@ -177,8 +162,7 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
 def test_a_partly_folded_circuit_has_the_same_value(circuit: Circuit, preset: str, seed: int):
     plain = compile_circuit(circuit, preset=preset, fold=False)
     graph, x = plain.graph, random_inputs(circuit, seed=seed)
-    groups: list[FoldedGroup] = []
-    build_folded_graph(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), into(groups))
+    groups = list(chain(*fold_levels(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id))))
     values = constant_leaf_values(circuit)
     for done in range(len(groups) + 1):
         folded, info = assemble(graph, groups[:done])
