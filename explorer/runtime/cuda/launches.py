@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.errors import LoweringError
-from explorer.runtime.units import OF_ONE_LAYER, Kind, Units
+from explorer.runtime.units import OF_ONE_LAYER, Kind, SlotStep, Units, slots_by_width
 
 MAX_WIDTH = 8192
 """Maximum width of a unit: a program of a kernel has whole rows."""
@@ -74,7 +74,14 @@ def plan_launches(units: Units, *, keep: bool = False) -> Launches:
         if unit.width > MAX_WIDTH:
             raise LoweringError(f"unit %{number} has a width of {unit.width}; Triton kernels take up to {MAX_WIDTH}")
     launches = tuple(_launch(units, members) for members in _members(units))
-    slots, num_slots = _slots(units, launches, keep)
+    widths = {number: unit.width for number, unit in units.computed()}
+    steps = [
+        SlotStep(launch.members, [one for number in launch.members for one in units.units[number].inputs])
+        for launch in launches
+    ]
+    by_width = slots_by_width(steps, widths, kept=widths if keep else units.outputs)
+    slots = {number: slot for found in by_width.values() for number, slot in found.items()}
+    num_slots = {width: 1 + max(found.values()) for width, found in by_width.items()}
     tables: dict[int, list[int]] = {}
     for number in units.read_tables:
         tables.setdefault(units.units[number].width, []).append(number)
@@ -106,30 +113,3 @@ def _launch(units: Units, members: tuple[int, ...]) -> Launch:
     widths = tuple(units.units[one].width for one in first.inputs[: len(first.inputs) // first.terms])
     variables = tuple(zip(*(unit.variables for unit in some), strict=True))
     return Launch(first.kind, first.width, members, first.terms, widths, variables)
-
-
-def _slots(units: Units, launches: Sequence[Launch], keep: bool) -> tuple[dict[int, int], dict[int, int]]:
-    """The slot of each unit, and how many slots there are by width."""
-    last = {
-        number: at for at, launch in enumerate(launches) for one in launch.members for number in units.units[one].inputs
-    }
-    kept = set(units.outputs)
-    slots: dict[int, int] = {}
-    counts: dict[int, int] = {}
-    free: dict[int, list[int]] = {}
-    for at, launch in enumerate(launches):
-        for number in launch.members:
-            waiting = free.setdefault(launch.width, [])
-            if waiting:
-                slots[number] = waiting.pop()
-            else:
-                slots[number] = counts.get(launch.width, 0)
-                counts[launch.width] = slots[number] + 1
-        if keep:
-            continue
-        read = dict.fromkeys(one for number in launch.members for one in units.units[number].inputs if one in slots)
-        unread = [number for number in launch.members if number not in last]
-        for number in (*read, *unread):
-            if number not in kept and last.get(number, at) == at:
-                free.setdefault(units.units[number].width, []).append(slots[number])
-    return slots, counts

@@ -18,10 +18,11 @@ from explorer.graph import parameters_of
 from explorer.runtime.constants import Offsets
 from explorer.runtime.kernel_types import MAX_FACTORS, TUCKER_VECTORS, Content
 from explorer.runtime.native.arrays import ArrayBuilder, NativeArrays
-from explorer.runtime.native.structures import NativeOperand, NativeTable, NativeUnit, records
+from explorer.runtime.native.structures import NativeTable, NativeUnit, records
 from explorer.runtime.units import (
     WEIGHTED,
     Kind,
+    SlotStep,
     Source,
     Unit,
     Units,
@@ -29,6 +30,7 @@ from explorer.runtime.units import (
     lower_to_units,
     num_states,
     plan_training_units,
+    slots_by_width,
 )
 
 NORMALIZED = "normalized"
@@ -312,25 +314,20 @@ class _Planner(ArrayBuilder):
         return values
 
     def _place_gradients(self) -> None:
+        """Give gradients their places. The unit that is run backward first writes a gradient, others add to it."""
+        units = self.units.units
+        reversed_steps = [SlotStep(units[number].inputs, (number,)) for number in reversed(self.numbers)]
+        widths = {number: self.padded(unit.width) for number, unit in units.items()}
         places: dict[int, int] = {}
-        free: dict[int, list[int]] = {}
-
-        def share(operand: NativeOperand, number: int) -> None:
-            """The unit that is run backward first writes a gradient, others add to it."""
-            operand.adds = number in places
-            if number not in places:
-                width = self.padded(self.units.units[number].width)
-                if not free.get(width):
-                    free.setdefault(width, []).append(self.gradient_floats)
-                    self.gradient_floats += width
-                places[number] = free[width].pop()
-            operand.gradient = places[number]
-
-        for operand, number in zip(self.operands[-len(self.units.outputs) :], self.units.outputs, strict=True):
-            share(operand, number)
+        for width, slots in slots_by_width([SlotStep(self.units.outputs), *reversed_steps], widths).items():
+            places |= {number: self.gradient_floats + slot * width for number, slot in slots.items()}
+            self.gradient_floats += (1 + max(slots.values())) * width
+        reads = list(zip(self.operands[-len(self.units.outputs) :], self.units.outputs, strict=True))
         for row, number in zip(reversed(self.rows), reversed(self.numbers), strict=True):
             row.gradient = places[number]
-            unit = self.units.units[number]
-            for at, one in enumerate(unit.inputs):
-                share(self.operands[row.operands + at], one)
-            free[self.padded(unit.width)].append(places[number])
+            inputs = units[number].inputs
+            reads += zip(self.operands[row.operands : row.operands + len(inputs)], inputs, strict=True)
+        written: set[int] = set()
+        for operand, number in reads:
+            operand.gradient, operand.adds = places[number], number in written
+            written.add(number)

@@ -12,7 +12,11 @@ from explorer.runtime.units.lowering import (
     MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES,
     lower_to_units as lower_to_units,
 )
-from explorer.runtime.units.order import with_slots as with_slots
+from explorer.runtime.units.order import (
+    SlotStep as SlotStep,
+    slots_by_width as slots_by_width,
+    with_slots as with_slots,
+)
 from explorer.runtime.units.passes import (
     PASSES as PASSES,
     UnitsPass as UnitsPass,

@@ -1,4 +1,4 @@
-"""The order of evaluation, depth first, and the slots that values are kept in until they are last read.
+"""The order of evaluation, depth first, and slots, where values and gradients are kept until they are last read.
 
 Depth first, values are read while they are in the cache, and few are kept at a time: for a tree about its depth.
 """
@@ -6,7 +6,7 @@ Depth first, values are read while they are in the cache, and few are kept at a 
 import heapq
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 from explorer.runtime.kernel_types import Kind
@@ -42,33 +42,63 @@ def depth_first(units: Units, leave: Leave = nobody) -> Units:
     return replace(units, units=order)
 
 
-def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Units:
-    """Give each computed unit the first slot that is free; a slot is free after its value was last read.
+@dataclass(frozen=True, slots=True)
+class SlotStep:
+    """Numbers that are written in a step, unless a step before has written them, and those that it reads.
 
-    Units of `shares`, which come first, are computed side by side, so each share has slots of its own. The units after
-    them begin when all shares are done, and each thread computes some rows of these at its own pace: a slot that one of
-    them has written or read is free for values of the same width only, whose rows begin at the same addresses.
+    Steps of different shares run side by side. Those of no share come last: each thread runs them for some rows.
     """
-    last: dict[int, int] = {}
-    for number, unit in units.computed():
-        last[number] = number
-        last.update(dict.fromkeys(unit.inputs, number))
-    for output in units.outputs:
-        last[output] = -1
-    share_of = {number: at for at, share in enumerate(shares or [units.units]) for number in share}
+
+    writes: Sequence[int]
+    reads: Sequence[int] = ()
+    share: int | None = 0
+
+
+def assign_slots(steps: Sequence[SlotStep], widths: Mapping[int, int], kept: Collection[int] = ()) -> dict[int, int]:
+    """Give each number that has a width the first slot that is free; `kept` are read after the last step.
+
+    Each share has slots of its own. Threads run the steps after the shares at their own pace: a slot that one of these
+    has written or read is free for numbers of the same width only, whose rows begin at the same addresses.
+    """
+    last = {number: at for at, step in enumerate(steps) for number in (*step.writes, *step.reads)}
+    last.update(dict.fromkeys(kept, len(steps)))
     slots: dict[int, int] = {}
     free = defaultdict[int, list[int]](list)  # by share in which they were freed
     free_rows = defaultdict[int, list[int]](list)  # those freed after the shares, by width
     fresh = count()
-    for number, unit in units.computed():
-        share = share_of.get(number)
-        places = (free[share],) if share is not None else (free_rows[unit.width], *free.values())
-        found = next((one for one in places if one), None)
-        slots[number] = next(fresh) if found is None else heapq.heappop(found)
-        for read in dict.fromkeys((*unit.inputs, number)):
-            if last[read] == number and units.units[read].kind is not Kind.TABLE:
-                heapq.heappush(free_rows[units.units[read].width] if share is None else free[share], slots[read])
-    return replace(units, slots=slots)
+    for at, step in enumerate(steps):
+        for number in step.writes:
+            if number in slots or number not in widths:
+                continue
+            places = (free[step.share],) if step.share is not None else (free_rows[widths[number]], *free.values())
+            found = next((one for one in places if one), None)
+            slots[number] = next(fresh) if found is None else heapq.heappop(found)
+        for number in dict.fromkeys((*step.reads, *step.writes)):
+            if number in slots and last[number] == at:
+                place = free_rows[widths[number]] if step.share is None else free[step.share]
+                heapq.heappush(place, slots[number])
+    return slots
+
+
+def slots_by_width(
+    steps: Sequence[SlotStep], widths: Mapping[int, int], kept: Collection[int] = ()
+) -> dict[int, dict[int, int]]:
+    """Slots for the numbers of each width, counted from 0."""
+    numbers: dict[int, dict[int, int]] = {}
+    for number, width in widths.items():
+        numbers.setdefault(width, {})[number] = width
+    return {width: assign_slots(steps, some, kept) for width, some in numbers.items()}
+
+
+def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Units:
+    """Give each computed unit the first slot that is free; a slot is free after its value was last read.
+
+    Units of `shares`, which come first, are computed side by side.
+    """
+    share_of = {number: at for at, share in enumerate(shares or [units.units]) for number in share}
+    steps = [SlotStep((number,), unit.inputs, share_of.get(number)) for number, unit in units.computed()]
+    widths = {number: unit.width for number, unit in units.computed()}
+    return replace(units, slots=assign_slots(steps, widths, units.outputs))
 
 
 def _slots_needed(units: Units) -> Mapping[int, int]:
