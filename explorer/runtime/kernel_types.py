@@ -44,13 +44,6 @@ class Content(IntEnum):
     NORMALIZED = 2
 
 
-class Status(IntEnum):
-    """Refusals of the forward pass of training: a variable has a value that it cannot have, or a weight no bound."""
-
-    BAD_INPUT = -1
-    BAD_WEIGHT = -2
-
-
 class InputType(IntEnum):
     """The types of x that the kernels read."""
 

@@ -1,15 +1,14 @@
-"""The threads of the kernels: whichever run them, results are the same, errors are raised, and no call hangs."""
+"""The threads of the kernels: whichever run them, results are the same, and no call hangs."""
 
+import ctypes
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 
 import pytest
 import torch
@@ -17,12 +16,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from explorer.backend import TorchCircuit
-from explorer.errors import UserCodeError
 from explorer.runtime import FastCircuit, fast
-from explorer.runtime.native import openmp, threads as native_threads
+from explorer.runtime.native import threads as native_threads
 from explorer.runtime.native.build import find_compiler
-from explorer.runtime.native.openmp import find_start_team
-from explorer.runtime.native.threads import CALL, CALLERS, run_in_threads
+from explorer.runtime.native.structures import NativeShare
+from explorer.runtime.native.threads import CALLERS, call_in_threads, find_start_team
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
 from tests.runtime.circuits import has_compiler
@@ -55,10 +53,17 @@ def digits() -> TorchCircuit:
     return compile_circuit(load_named("digits")).float()
 
 
-def thread_of(item: int) -> str:
-    """The name of the thread, after the other one had time to begin."""
-    threading.Event().wait(0.02)
-    return threading.current_thread().name
+def names_of_threads(threads: int = 2) -> list[str]:
+    """The names of the threads that run a call: each waits until all have begun."""
+    names: list[str] = []
+    all_began = threading.Barrier(threads, timeout=20)
+
+    def run(address: int) -> None:
+        names.append(threading.current_thread().name)
+        all_began.wait()
+
+    call_in_threads(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(run), NativeShare(), threads)
+    return names
 
 
 def step(made: FastCircuit) -> tuple[Tensor, ...]:
@@ -68,8 +73,8 @@ def step(made: FastCircuit) -> tuple[Tensor, ...]:
 
 
 @needs_team
-def test_the_caller_and_openmp_run_the_items():
-    first, second = run_in_threads(thread_of, range(2), 2)
+def test_the_caller_and_openmp_run_a_call():
+    first, second = names_of_threads()
     assert threading.current_thread().name in (first, second)
     assert first != second
     assert not any(name.startswith("circuit-") for name in (first, second))
@@ -89,21 +94,14 @@ def test_team_and_pool_give_the_same_bits(digits: TorchCircuit, pool: Callable[[
         assert torch.equal(made(X), in_team)
 
 
-@pytest.mark.parametrize("items", [1, 2, 3, 100])
-@pytest.mark.parametrize("torch_threads", [1, 2, 5])
-def test_results_are_in_order_for_any_number_of_items_and_threads(items: int, torch_threads: int):
-    torch.set_num_threads(torch_threads)
-    assert run_in_threads(lambda item: item * item, range(items), 2) == [item * item for item in range(items)]
-
-
 @needs_team
 def test_several_callers_share_the_pool():
-    run_in_threads(thread_of, range(2), 2)
+    names_of_threads()
+    names: list[str] = []
     with ThreadPoolExecutor(1) as other:
-        names = other.submit(run_in_threads, thread_of, range(2), 2).result()
-        assert all(name.startswith("circuit-") for name in names)
+        assert all(name.startswith("circuit-") for name in other.submit(names_of_threads).result())
         for _ in range(CALLERS.maxlen or 0):
-            names = other.submit(run_in_threads, thread_of, range(2), 2).result()
+            names = other.submit(names_of_threads).result()
         assert not any(name.startswith("circuit-") for name in names)
 
 
@@ -116,70 +114,6 @@ def test_callers_at_once_have_the_same_values(digits: TorchCircuit):
 
     with ThreadPoolExecutor(4) as callers:
         assert all(callers.map(work, range(4)))
-
-
-def test_an_error_of_any_item_is_raised():
-    def fail(item: int) -> int:
-        if item == 1:
-            raise ZeroDivisionError(str(item))
-        return item
-
-    for _ in range(5):
-        with pytest.raises(ZeroDivisionError, match="1"):
-            run_in_threads(fail, range(2), 2)
-    assert run_in_threads(abs, range(2), 2) == [0, 1]
-
-
-def test_an_item_may_run_items_itself():
-    assert run_in_threads(lambda a: sum(run_in_threads(lambda b: a + b, range(3), 2)), range(3), 2) == [3, 6, 9]
-
-
-@needs_fork
-def test_ctrl_c_in_a_call_is_raised_after_it():
-    def interrupt(item: int) -> int:
-        if threading.current_thread() is threading.main_thread():
-            os.kill(os.getpid(), signal.SIGINT)
-        threading.Event().wait(0.02)
-        return item
-
-    with pytest.raises(KeyboardInterrupt):
-        run_in_threads(interrupt, range(2), 2)
-
-
-@needs_team
-def test_no_result_is_missing_where_an_error_is_raised_before_a_call(monkeypatch: pytest.MonkeyPatch):
-    """As a signal handler of the program may raise one. OpenMP cannot pass errors on."""
-    monkeypatch.setattr(signal, "getsignal", lambda number: trace)
-    ignored: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
-
-    def trace(frame: FrameType, event: str, argument: object) -> None:
-        if frame.f_code.co_name == "run":
-            raise ZeroDivisionError
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        with pytest.raises(UserCodeError, match="before a kernel began"):
-            run_in_threads(thread_of, range(2), 2)
-    finally:
-        sys.settrace(before)
-    assert len(ignored) == 1
-
-
-@needs_team
-def test_ctrl_c_before_a_function_begins_is_raised(monkeypatch: pytest.MonkeyPatch):
-    """As it may come in the first line of a callback, where ctypes ignores it."""
-
-    def interrupt(number: int) -> None:
-        raise KeyboardInterrupt
-
-    ignored: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
-    monkeypatch.setattr(native_threads, "CALL", lambda run: CALL(interrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run_in_threads(thread_of, range(2), 2)
-    assert len(ignored) == 2
 
 
 class Evaluated(Dataset[Tensor]):
@@ -216,7 +150,11 @@ def test_a_second_openmp_in_the_process_is_not_used(tmp_path: Path):
     source.write_text('extern "C" void GOMP_parallel(void (*f)(void*), void* data, unsigned, unsigned) { f(data); }')
     subprocess.run([*find_compiler(), "-shared", "-fPIC", str(source), "-o", str(other)], check=True)
     found = subprocess.run(
-        [sys.executable, "-c", f"import runpy; print(runpy.run_path({openmp.__file__!r})['find_start_team']())"],
+        [
+            sys.executable,
+            "-c",
+            f"import runpy; print(runpy.run_path({native_threads.__file__!r})['find_start_team']())",
+        ],
         env={**os.environ, "LD_PRELOAD": str(other)},
         capture_output=True,
         text=True,

@@ -17,9 +17,8 @@ from explorer.runtime import fast
 from explorer.runtime.memory import allocate
 from explorer.runtime.native import threads as native_threads, training, workspaces
 from explorer.runtime.native.library import load_library
-from explorer.runtime.native.openmp import find_start_team
-from explorer.runtime.native.structures import NativeBackwardCall
-from explorer.runtime.native.threads import CALLERS
+from explorer.runtime.native.structures import NativeBackwardCall, NativeForwardCall
+from explorer.runtime.native.threads import CALLERS, call_in_threads, find_start_team
 from explorer.runtime.native.training_plan import plan_training
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 from explorer.symbolic import CircuitBuilder, GaussianLayer
@@ -94,20 +93,30 @@ def test_a_tile_waits_for_all_users_of_a_density_in_the_previous_tile():
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, threads: Callable[[int], None]) -> NativeBackwardCall:
-    """The call for two tiles of a circuit whose units share densities, before it is made."""
+def calls(
+    monkeypatch: pytest.MonkeyPatch, threads: Callable[[int], None]
+) -> tuple[NativeForwardCall, NativeBackwardCall]:
+    """The calls of a step for two tiles of a circuit whose units share densities: only the first one is made."""
     threads(2)
     found: list[Any] = []
+
+    def make(function: Any, call: Any, count: int) -> None:
+        found.append(call)
+        if isinstance(call, NativeForwardCall):
+            call_in_threads(function, call, count)
+
     circuit, x = images("gaussian", 64)
     made = fast(circuit, backend="native")
-    monkeypatch.setattr(training, "call_in_threads", lambda function, call, count: found.append(call))
+    monkeypatch.setattr(training, "call_in_threads", make)
     made(x).sum().backward()
     gc.collect()
-    return found[0]
+    forward, backward = found
+    return forward, backward
 
 
-def test_a_tile_goes_back_as_far_as_the_one_before_allows(call: NativeBackwardCall):
+def test_a_tile_goes_back_as_far_as_the_one_before_allows(calls: tuple[NativeForwardCall, NativeBackwardCall]):
     """The second tile, next to one that goes back a unit at a time."""
+    call = calls[1]
     kept: Any = call.kept  # type: ignore[attr-defined]
     program, done = kept[0], kept[-1][:, 0]
     turns = program.plan.turns[::-1]  # in the order of the backward pass
@@ -127,7 +136,11 @@ def test_a_tile_goes_back_as_far_as_the_one_before_allows(call: NativeBackwardCa
     assert not thread.is_alive()
 
 
-def test_an_interrupted_call_keeps_what_its_threads_read_and_write(call: NativeBackwardCall):
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_an_interrupted_call_keeps_what_its_threads_read_and_write(
+    direction: str, calls: tuple[NativeForwardCall, NativeBackwardCall]
+):
+    call = calls[direction == "backward"]
     spans = [span for one in reachable(call) for span in spans_of(one)]
     kept: Any = call.kept  # type: ignore[attr-defined]
     structures: list[Any] = [call, *kept[1:4]]
@@ -137,7 +150,8 @@ def test_an_interrupted_call_keeps_what_its_threads_read_and_write(call: NativeB
         for name, kind in structure._fields_
         if kind is ctypes.c_void_p and getattr(structure, name)
     ]
-    addresses += [int(one) for array in (kept[2].written[0], kept[-2]) for one in array]
+    arrays = (kept[2].written[0], kept[-2]) if direction == "backward" else (kept[-1],)
+    addresses += [int(one) for array in arrays for one in array]
     assert len(addresses) > 20
     for address in addresses:
         assert any(start <= address < stop for start, stop in spans)

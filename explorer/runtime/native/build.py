@@ -29,7 +29,7 @@ HEADER = "structures.h"
 """The file that kernels include for what `structures` declares."""
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 DIGEST_BYTES = 32
 
 

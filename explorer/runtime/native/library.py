@@ -1,7 +1,7 @@
 """The functions of the native library, with the types of their arguments."""
 
 import ctypes
-from ctypes import c_float, c_int64, c_void_p
+from ctypes import c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 
@@ -40,12 +40,8 @@ SIGNATURES = {
     "take_shares": ((c_void_p,), None),
     "kept_bytes": ((c_void_p, c_void_p, c_int64), c_int64),
     "training_workspace": ((c_void_p, c_void_p, c_int64), c_int64),
-    "train_forward": (
-        (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p, c_void_p),
-        c_int64,
-    ),
+    "take_forward_shares": ((c_void_p,), None),
     "take_tiles": ((c_void_p,), None),
-    "take_numbers": ((c_void_p,), None),
     "multiply_and_add": ((c_int64, c_void_p), c_int64),
     "read_floats": ((c_void_p, c_int64, c_void_p), None),
 }

@@ -21,7 +21,6 @@ from explorer.runtime.kernel_types import (
     Content,
     InputType,
     Limits,
-    Status,
 )
 
 Integer = Annotated[int, "int64_t"]
@@ -223,6 +222,26 @@ class NativeKeptTile(ctypes.Structure):
 
 
 @record
+class NativeForwardCall(ctypes.Structure):
+    """The forward pass of some tiles in training, and the memory of its threads: a share is some consecutive tiles."""
+
+    circuit: Annotated[int, "const Circuit*"]
+    training: Annotated[int, "const Training*"]
+    input: Annotated[int, "const Input*"]
+    tiles: Annotated[int, "const KeptTile*"]
+    num_tiles: Integer
+    share_tiles: Integer  # of each share, but the last one may have fewer
+    num_shares: Integer
+    workspaces: Annotated[int, "char* const*"]  # of each share
+    result: Annotated[int, "float*"]
+    certified: Annotated[int, "uint8_t*"]
+    tolerance: Double
+    next_share: Integer
+    has_bad_input: Integer  # a variable has a value that it cannot have
+    has_bad_weight: Integer  # a weight has no bound
+
+
+@record
 class NativeBackwardCall(ctypes.Structure):
     """The backward pass of some tiles, and the memory of its threads.
 
@@ -246,15 +265,6 @@ class NativeBackwardCall(ctypes.Structure):
     changed: Integer  # logits differ from those of the forward pass
 
 
-@record
-class NativeQueue(ctypes.Structure):
-    """Numbers next .. count-1 for a function. A team may have fewer threads than numbers, or more."""
-
-    next: Integer
-    count: Integer
-    call: Annotated[int, "Function*"]
-
-
 RECORDS: Sequence[type[ctypes.Structure]] = (
     NativeOperand,
     NativeUnit,
@@ -265,8 +275,8 @@ RECORDS: Sequence[type[ctypes.Structure]] = (
     NativeShare,
     NativeCall,
     NativeKeptTile,
+    NativeForwardCall,
     NativeBackwardCall,
-    NativeQueue,
 )
 """Each after those that it names. Their names in C++ have no `Native`."""
 
@@ -285,7 +295,6 @@ def header() -> str:
             *_precision("double", DOUBLE, ""),
             "#endif",
             f"typedef uint{STATE_BITS}_t State;",
-            "using Function = void(int64_t);",
             *sizes,
             _enumeration("Kind", {kind.name: number for kind, number in KIND_NUMBERS.items()}),
             *(_enumeration(kind.__name__, {one.name: one.value for one in kind}) for kind in ENUMERATIONS),
@@ -295,7 +304,7 @@ def header() -> str:
     )
 
 
-ENUMERATIONS: Sequence[type[IntEnum]] = (Content, Status, InputType)
+ENUMERATIONS: Sequence[type[IntEnum]] = (Content, InputType)
 
 
 def _precision(real: str, limits: Limits, suffix: str) -> list[str]:

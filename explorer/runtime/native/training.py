@@ -7,12 +7,12 @@ from their values to the outputs, and back. Rows that are not certified are eval
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from math import frexp, inf, sqrt
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from explorer.backend import TorchCircuit, TorchInputLayer, all_parameters
@@ -20,11 +20,17 @@ from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE
 from explorer.runtime.doubles import DoubleRows, DoubleTraining, in_doubles, parameters_in_doubles
-from explorer.runtime.kernel_types import LINE_BYTES, SINGLE, Status
-from explorer.runtime.memory import align
+from explorer.runtime.kernel_types import LINE_BYTES, SINGLE
+from explorer.runtime.memory import Memory, align
 from explorer.runtime.native.library import TILE_ROWS, load_library, make_input
-from explorer.runtime.native.structures import NativeBackwardCall, NativeCircuit, NativeKeptTile, NativeTraining
-from explorer.runtime.native.threads import call_in_threads, num_threads, run_in_threads
+from explorer.runtime.native.structures import (
+    NativeBackwardCall,
+    NativeCircuit,
+    NativeForwardCall,
+    NativeKeptTile,
+    NativeTraining,
+)
+from explorer.runtime.native.threads import call_in_threads, num_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
@@ -151,33 +157,28 @@ class TrainingProgram:
         result = torch.empty((len(x), native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(len(x), dtype=torch.bool, device="cpu")
         given = make_input(x, tensors[-1])
-        size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(training), step.tile_rows)
-
-        def run(thread: int) -> list[int]:
-            workspace = self.workspaces.borrow(size)
-            found = [
-                self.library.train_forward(
-                    ctypes.byref(native),
-                    ctypes.byref(training),
-                    ctypes.byref(given),
-                    tile.first,
-                    tile.rows,
-                    int(at == 0),
-                    TOLERANCE,
-                    tile.values,
-                    workspace.ctypes.data,
-                    result.data_ptr(),
-                    certified.data_ptr(),
-                )
-                for at, tile in enumerate(step.tiles(thread))
-            ]
-            self.workspaces.give_back(workspace)
-            return found
-
-        statuses = {status for found in run_in_threads(run, range(step.threads), step.threads) for status in found}
-        if Status.BAD_INPUT in statuses:
+        tiles = step.tiles()
+        workspaces, addresses = self._borrow(step, native, training)
+        call = NativeForwardCall(
+            circuit=ctypes.addressof(native),
+            training=ctypes.addressof(training),
+            input=ctypes.addressof(given),
+            tiles=ctypes.addressof(tiles),
+            num_tiles=len(tiles),
+            share_tiles=step.share_tiles,
+            num_shares=step.threads,
+            workspaces=addresses.ctypes.data,
+            result=result.data_ptr(),
+            certified=certified.data_ptr(),
+            tolerance=TOLERANCE,
+        )
+        # threads may outlive an interrupted call
+        call.kept = (self, native, training, given, tiles, result, certified, workspaces, addresses)
+        call_in_threads(self.library.take_forward_shares, call, step.threads)
+        self.workspaces.give_back(*workspaces)
+        if call.has_bad_input:
             raise RefusedError("a variable has a value that it cannot have")
-        if Status.BAD_WEIGHT in statuses:
+        if call.has_bad_weight:
             raise RefusedError(BAD_NUMBER)
         return step, result, certified
 
@@ -194,11 +195,9 @@ class TrainingProgram:
         training.gradients = gradient_addresses.ctypes.data
         training.constants_gradient, training.densities_gradient = densities.data_ptr(), logarithms.data_ptr()
         training.written = (gradient_addresses, found, densities, logarithms)
-        tiles = step.all_tiles()
+        tiles = step.tiles_in_rounds()
         done = np.zeros((len(tiles), LINE_BYTES // 8), dtype=np.int64)
-        size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(training), step.tile_rows)
-        workspaces = [self.workspaces.borrow(size) for _ in range(step.threads)]
-        workspace_addresses = np.array([one.ctypes.data for one in workspaces], dtype=np.int64)
+        workspaces, addresses = self._borrow(step, native, training)
         call = NativeBackwardCall(
             circuit=ctypes.addressof(native),
             training=ctypes.addressof(training),
@@ -208,15 +207,14 @@ class TrainingProgram:
             turns=self.plan.turns.ctypes.data,
             of_outputs=gradient.data_ptr(),
             by=1 / scale,
-            workspaces=workspace_addresses.ctypes.data,
+            workspaces=addresses.ctypes.data,
             num_threads=step.threads,
             done=done.ctypes.data,
         )
         # threads may outlive an interrupted call
-        call.kept = (self, native, training, given, tiles, gradient, workspaces, workspace_addresses, done)
+        call.kept = (self, native, training, given, tiles, gradient, workspaces, addresses, done)
         call_in_threads(self.library.take_tiles, call, step.threads)
-        for one in workspaces:
-            self.workspaces.give_back(one)
+        self.workspaces.give_back(*workspaces)
         if call.changed:
             raise LoweringError(
                 "logits of a softmax are not those of the forward pass: PyTorch does not notice changes by .data, and "
@@ -227,6 +225,14 @@ class TrainingProgram:
             for one in gradients:
                 one *= scale
         return gradients
+
+    def _borrow(
+        self, step: "Step", native: NativeCircuit, training: NativeTraining
+    ) -> tuple[list[Memory], NDArray[np.int64]]:
+        """A workspace for each thread, and their addresses."""
+        size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(training), step.tile_rows)
+        workspaces = [self.workspaces.borrow(size) for _ in range(step.threads)]
+        return workspaces, np.array([one.ctypes.data for one in workspaces], dtype=np.int64)
 
     def _new_step(self, rows: int) -> "Step":
         threads = num_threads(rows)
@@ -302,20 +308,26 @@ class Step:
     scales: int
     values: int
 
-    def tiles(self, thread: int) -> list[NativeKeptTile]:
-        """The tiles of a thread: rows, and the address of the values that are kept of them."""
-        start, stop = thread * self.share, min((thread + 1) * self.share, self.rows)
-        firsts = range(start, stop, self.tile_rows)
-        before = self.memory.data_ptr() + self.values + thread * -(-self.share // self.tile_rows) * self.tile_bytes
-        return [
-            NativeKeptTile(first=first, rows=min(self.tile_rows, stop - first), values=before + at * self.tile_bytes)
-            for at, first in enumerate(firsts)
-        ]
+    @property
+    def share_tiles(self) -> int:
+        """The number of tiles of a thread in the forward pass; the last thread may have fewer."""
+        return -(-self.share // self.tile_rows)
 
-    def all_tiles(self) -> ctypes.Array[NativeKeptTile]:
+    def tiles(self) -> ctypes.Array[NativeKeptTile]:
+        """The tiles, one thread after the other: rows, and the addresses of the values that are kept of them."""
+        found: list[NativeKeptTile] = []
+        for thread in range(self.threads):
+            start, stop = thread * self.share, min((thread + 1) * self.share, self.rows)
+            values = self.memory.data_ptr() + self.values + thread * self.share_tiles * self.tile_bytes
+            for at, first in enumerate(range(start, stop, self.tile_rows)):
+                rows = min(self.tile_rows, stop - first)
+                found.append(NativeKeptTile(first=first, rows=rows, values=values + at * self.tile_bytes))
+        return (NativeKeptTile * len(found))(*found)
+
+    def tiles_in_rounds(self) -> ctypes.Array[NativeKeptTile]:
         """In rounds over the threads of the forward pass: tiles that go back at once have about equally many rows."""
-        rounds = zip_longest(*map(self.tiles, range(self.threads)))
-        found = [tile for tiles in rounds for tile in tiles if tile is not None]
+        tiles = self.tiles()
+        found = [tile for at in range(self.share_tiles) for tile in tiles[at :: self.share_tiles]]
         return (NativeKeptTile * len(found))(*found)
 
 

@@ -35,6 +35,6 @@ class Workspaces:
         finalize(view, self.give_back, memory).atexit = False
         return torch.from_numpy(view)
 
-    def give_back(self, memory: Memory) -> None:
-        """It may be lent again."""
-        self._free.append(memory)
+    def give_back(self, *pieces: Memory) -> None:
+        """Let others borrow these pieces."""
+        self._free.extend(pieces)

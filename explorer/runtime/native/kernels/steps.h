@@ -24,6 +24,22 @@ static void take_backward(Backward& tile, Memory& memory) {
   memory.take(tile.seen, tile.capacity);
 }
 
+// Evaluates a tile and keeps its values. `fresh` is the first tile of a workspace.
+static void go_forward(ForwardCall& call, const KeptTile& kept, char* workspace, bool fresh) {
+  TrainingTile tile{{*call.circuit, *call.input, kept.first, kept.rows, kept.rows}};
+  tile.training = call.training;
+  Memory values{kept.values}, scratch{workspace};
+  take_values(tile, values);
+  take_training_scratch(tile, scratch);
+  begin_tile(tile);
+  if (fresh) memset(tile.made, 0, call.training->num_rows);
+  tile.begin_absorbing();
+  if (!read_variables(tile)) return __atomic_store_n(&call.has_bad_input, 1, __ATOMIC_RELEASE);
+  for (int64_t i = 0; i < call.circuit->num_units; i++)
+    if (!tile.run(call.circuit->units[i])) return __atomic_store_n(&call.has_bad_weight, 1, __ATOMIC_RELEASE);
+  tile.write(call.tolerance, call.result, call.certified);
+}
+
 static void go_back(BackwardCall& call, int64_t number, int64_t thread) {
   const KeptTile& kept = call.tiles[number];
   const int64_t line = LINE_BYTES / sizeof(int64_t), count = call.circuit->num_units;
@@ -68,22 +84,14 @@ int64_t training_workspace(const Circuit* circuit, const Training* training, int
   return memory.next - (char*)nullptr;
 }
 
-// Evaluates a tile, rows first .. first+rows-1 of x, and keeps its values. Returns how many rows are not certified, or
-// BAD_INPUT, or BAD_WEIGHT. `fresh` is the first tile of a workspace.
-int64_t train_forward(const Circuit* circuit, const Training* training, const Input* input, int64_t first, int64_t rows,
-                      int64_t fresh, float tolerance, char* kept, char* workspace, float* result, uint8_t* certified) {
-  TrainingTile tile{{*circuit, *input, first, rows, rows}};
-  tile.training = training;
-  Memory values{kept}, scratch{workspace};
-  take_values(tile, values);
-  take_training_scratch(tile, scratch);
-  begin_tile(tile);
-  if (fresh) memset(tile.made, 0, training->num_rows);
-  tile.begin_absorbing();
-  if (!read_variables(tile)) return BAD_INPUT;
-  for (int64_t i = 0; i < circuit->num_units; i++)
-    if (!tile.run(circuit->units[i])) return BAD_WEIGHT;
-  return tile.write(tolerance, result, certified);
+// What each thread does: it takes shares until none is left.
+void take_forward_shares(ForwardCall* call) {
+  int64_t number;
+  while ((number = take_next(&call->next_share)) < call->num_shares) {
+    const int64_t start = number * call->share_tiles, stop = start + call->share_tiles;
+    for (int64_t i = start; i < stop && i < call->num_tiles; i++)
+      go_forward(*call, call->tiles[i], call->workspaces[number], i == start);
+  }
 }
 
 // What each thread does: it takes tiles until none is left.
