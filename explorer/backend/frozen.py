@@ -15,7 +15,6 @@ from explorer.backend.numeric import can_inspect, in_double_precision
 from explorer.backend.plan import CircuitPlan
 from explorer.backend.rounding import loses_digits, may_cancel, underflows
 from explorer.backend.semiring import Semiring
-from explorer.errors import FileFormatError
 from explorer.graph import Graph
 
 ValueTypes = Mapping[int, Mapping[str, torch.dtype]]
@@ -132,10 +131,6 @@ class FrozenCircuit(EvaluatedCircuit):
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "_types" not in state:
-            raise FileFormatError(
-                "a frozen circuit of an earlier version may have lost digits that count; freeze its circuit again"
-            )
         super().__setstate__({**state, "_asked": None})
 
     def _load_from_state_dict(self, *args: Any, **options: Any) -> None:

@@ -22,9 +22,6 @@ METHODS = ("forward", "activations", "evaluate_layer", "layer_values", "paramete
 CIRCUIT_CLASSES = (TorchCircuit, FrozenCircuit)
 """The circuits that can be made fast."""
 
-ORIGINALS = {kind: {name: getattr(kind, name, None) for name in METHODS} for kind in CIRCUIT_CLASSES}
-"""The methods as they were: a class may get others later."""
-
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -206,10 +203,10 @@ class FastCircuit(nn.Module):
 
 
 def _custom_methods(circuit: EvaluatedCircuit) -> list[str]:
-    """The names in `METHODS` that the circuit or its class replaces."""
-    kind, own = type(circuit), circuit.__dict__
-    originals = ORIGINALS[FrozenCircuit if issubclass(kind, FrozenCircuit) else TorchCircuit]
-    return [name for name in METHODS if getattr(kind, name, None) is not originals[name] or name in own]
+    """The names in `METHODS` that a subclass or the circuit itself replaces."""
+    kind, base = type(circuit), FrozenCircuit if isinstance(circuit, FrozenCircuit) else TorchCircuit
+    own = circuit.__dict__
+    return [name for name in METHODS if getattr(kind, name, None) is not getattr(base, name, None) or name in own]
 
 
 def _made_fast(module: nn.Module) -> FastCircuit:

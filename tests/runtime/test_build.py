@@ -56,21 +56,6 @@ def test_processes_that_compile_at_once_load_one_whole_library(quick: str, tmp_p
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
-@has_compiler
-@pytest.mark.parametrize(
-    "damage", [lambda whole: whole[: len(whole) // 2], lambda whole: b"", lambda whole: whole + b"x"]
-)
-def test_a_damaged_library_is_compiled_again(damage, quick: str):
-    path = build.library_path()
-    whole = path.read_bytes()
-    assert build.library_path() == path
-    assert Path(quick).read_text() == "compiled\n"
-    path.write_bytes(damage(whole))
-    assert build.library_path() == path
-    assert Path(quick).read_text() == "compiled\n" * 2
-    assert path.read_bytes() == whole
-
-
 FAILING = {
     "fails halfway": "echo half > \"$(eval echo \\${$#})\"; echo 'out of memory' >&2; exit 1",
     "makes nothing": "exit 0",

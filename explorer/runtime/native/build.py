@@ -30,7 +30,6 @@ HEADER = "structures.h"
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
 TIMEOUT_S = 300
-DIGEST_BYTES = 32
 
 
 class BuildError(LoweringError):
@@ -48,20 +47,11 @@ def library_path(source: str = "library.cpp") -> Path:
         "\n".join([*command[:-1], source, _version(tuple(compiler)), _processor(), *_sources()]).encode()
     )
     target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
-    if not _is_whole(target):
+    if not target.exists():
         what = "the native kernels in double precision" if source == DOUBLES else "the native kernels"
         LOGGER.info("compiling %s for this processor, once: about 10 seconds", what)
         _compile(command, target)
     return target
-
-
-def _is_whole(library: Path) -> bool:
-    """Whether a library ends with the digest of what is before it: loading a part of one ends the process."""
-    try:
-        content = library.read_bytes()
-    except OSError:
-        return False
-    return content[-DIGEST_BYTES:] == hashlib.sha256(content[:-DIGEST_BYTES]).digest()
 
 
 def find_compiler() -> list[str]:
@@ -109,8 +99,6 @@ def _compile(command: list[str], target: Path) -> None:
                 said = done.stderr.strip()[-800:] or f"it ended with exit status {done.returncode} and no message"
                 full = "; set CIRCUIT_EXPLORER_CACHE to a folder with more space" if NO_SPACE in said else ""
                 raise BuildError(f"{command[0]} could not compile the native kernels: {said}{full}")
-            with made.open("ab") as file:
-                file.write(hashlib.sha256(made.read_bytes()).digest())
             made.replace(target)
     except (OSError, subprocess.SubprocessError) as error:
         raise BuildError(
