@@ -14,7 +14,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
 from explorer.runtime.cuda.program import LaunchProgram
 from explorer.runtime.cuda.training import LaunchTraining
-from explorer.runtime.launching import launcher
+from explorer.runtime.graphs import launcher
 from explorer.runtime.packed import READABLE
 from tests.runtime.circuits import image_circuit, rearranged_circuit
 from tests.runtime.test_triton import DEVICE, INTERPRETS

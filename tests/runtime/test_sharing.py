@@ -14,9 +14,8 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import ValueRangeError
 from explorer.runtime import fast
 from explorer.runtime.backends import NativeBackend
-from explorer.runtime.native import sharing
-from explorer.runtime.native.evaluating import UnitShares
-from explorer.runtime.native.sharing import SharedUnits, share_units
+from explorer.runtime.native import evaluating
+from explorer.runtime.native.evaluating import SharedUnits, UnitShares, share_units
 from explorer.runtime.units import Kind, Units, lower_to_units, plan_units
 from explorer.symbolic import CircuitBuilder, ConstantInitializer, PolynomialLayer, TensorParameter
 from explorer.templates import hmm, load_named
@@ -35,7 +34,7 @@ def threads_of_torch() -> Iterator[None]:
 @pytest.fixture
 def small_circuits_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("MIN_NS", 0), ("MAX_SLOWDOWN", 100), ("PARTS", 1)):  # few units do not divide well
-        monkeypatch.setattr(sharing, name, value)
+        monkeypatch.setattr(evaluating, name, value)
 
 
 @cache
@@ -101,7 +100,7 @@ def test_threads_have_equal_work(threads: int):
     units = planned(circuit)
     shared = share_units(units, circuit, 256, threads)
     assert shared is not None
-    costs = sharing._costs(units, circuit, 256)
+    costs = evaluating._costs(units, circuit, 256)
     *own, rest = [sum(costs[number] for number in share) for share in shares_of(shared)]
     assert len(own) == threads
     assert max(own) + rest / threads < 1.15 * sum(costs.values()) / threads

@@ -8,8 +8,8 @@ from explorer.errors import LoweringError
 from explorer.graph import Graph
 from explorer.runtime.units import PASSES, Kind, Unit, Units, lower_to_units, plan_units
 from explorer.runtime.units.order import depth_first, with_slots, without_unused
+from explorer.runtime.units.passes import combine_tables
 from explorer.runtime.units.products import multiply_densities, multiply_within_sums, split_products
-from explorer.runtime.units.tables import combine_tables
 from explorer.symbolic import CircuitBuilder
 from explorer.templates import gallery, load_named
 from tests.symbolic.building import coin

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.errors import BackendWarning, warn
-from explorer.runtime.graphs import CAPTURING, KernelError, preparing
-from explorer.runtime.launching import launcher
+from explorer.runtime.graphs import CAPTURING, KernelError, launcher, preparing
 
 BLOCK = 4096
 """Numbers of 32 bits that a program of the kernel compares."""

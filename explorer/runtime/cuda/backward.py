@@ -18,9 +18,8 @@ from explorer.runtime.cuda.blocks import (
     rows_beside,
 )
 from explorer.runtime.cuda.evaluation import Evaluation
-from explorer.runtime.cuda.launches import Launch
-from explorer.runtime.cuda.placed import LaunchIndices
-from explorer.runtime.launching import launcher
+from explorer.runtime.cuda.launches import Launch, LaunchIndices
+from explorer.runtime.graphs import launcher
 from explorer.runtime.units import Kind
 
 BATCH_BLOCK = 32

@@ -22,12 +22,11 @@ from explorer.runtime.cuda.blocks import (
     power_of_two,
     rows_beside,
 )
-from explorer.runtime.cuda.launches import Launch, Launches
-from explorer.runtime.cuda.placed import LaunchIndices, Placed
+from explorer.runtime.cuda.launches import Launch, Launches, LaunchIndices, Placed
+from explorer.runtime.graphs import launcher
 from explorer.runtime.grouped.evaluation import MAX_DENSITIES
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.kernel_types import SINGLE
-from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import Kind
 

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import Constants
-from explorer.runtime.cuda.launches import Launches, plan_launches
-from explorer.runtime.cuda.placed import Placed, place_launches
+from explorer.runtime.cuda.launches import Launches, Placed, place_launches, plan_launches
 from explorer.runtime.graphs import preparing
 from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, readable
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors

@@ -19,9 +19,9 @@ from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxPa
 from explorer.runtime.constants import MARGIN, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.doubles import in_doubles, parameters_in_doubles
+from explorer.runtime.graphs import launcher
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.kernel_types import SINGLE
-from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, layer_of, states_of
 

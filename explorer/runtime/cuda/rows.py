@@ -10,7 +10,7 @@ slots and of tables are alike. Tables are in memory of their own: `*_apart` is h
 import triton
 import triton.language as tl
 
-from explorer.runtime.cuda.placed import ReadRecord
+from explorer.runtime.cuda.launches import ReadRecord
 from explorer.runtime.grouped import kernels as operators
 from explorer.runtime.kernel_types import SINGLE
 

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.cuda.blocks import shared_bytes, tucker_bytes
-from explorer.runtime.cuda.launches import plan_launches
-from explorer.runtime.cuda.placed import Placed, place_launches
+from explorer.runtime.cuda.launches import Placed, place_launches, plan_launches
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining
 from explorer.runtime.packed import readable

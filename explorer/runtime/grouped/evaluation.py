@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.errors import LoweringError
-from explorer.runtime.grouped.groups import Group, Groups, Read
+from explorer.runtime.grouped.groups import Group, Groups, Read, TableReads
 from explorer.runtime.grouped.kernels import (
     Values,
     exponential,
@@ -24,7 +24,6 @@ from explorer.runtime.grouped.kernels import (
     tucker,
     weighted_sum,
 )
-from explorer.runtime.grouped.table_reads import TableReads
 from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.packed_tensors import PackedTensors
 from explorer.runtime.units import Kind

@@ -10,9 +10,8 @@ from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants
 from explorer.runtime.grouped.evaluation import Given, Indices, evaluate_groups
-from explorer.runtime.grouped.groups import group_units
+from explorer.runtime.grouped.groups import group_units, make_table_reads
 from explorer.runtime.grouped.kernels import step_for
-from explorer.runtime.grouped.table_reads import make_table_reads
 from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, columns_of, readable, why_not_precise
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
 from explorer.runtime.snapshots import Snapshot
