@@ -16,9 +16,9 @@ def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
     """Why kernels cannot read the memory of these tensors, in the present modes of PyTorch; None if they can."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return "torch.compile, torch.export or torch.jit traces it"
-    modes = [_get_current_dispatch_mode(), *torch.overrides._get_current_function_mode_stack()]
-    if active := [mode for mode in modes if mode is not None and not _sets_cpu(mode)]:
-        return f"a mode of PyTorch is active: {type(active[-1]).__name__}"
+    for mode in (*reversed(torch.overrides._get_current_function_mode_stack()), _get_current_dispatch_mode()):
+        if mode is not None and not _sets_cpu(mode):
+            return f"a mode of PyTorch is active: {type(mode).__name__}"
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         return "autocast is active"
     if torch._C._are_functorch_transforms_active():

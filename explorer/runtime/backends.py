@@ -115,8 +115,10 @@ class NativeBackend:
         return why_not_plain(tensors) or self._why_not_here(tensors)
 
     def _why_not_here(self, tensors: Sequence[Tensor]) -> str:
-        found = next((one.device.type for one in tensors if not one.is_cpu), "")
-        return why_not_on(self.name, found) if found else ""
+        for one in tensors:
+            if not one.is_cpu:
+                return why_not_on(self.name, one.device.type)
+        return ""
 
 
 class TritonBackend:

@@ -141,17 +141,18 @@ class FastCircuit(nn.Module):
         return x if x is not None or self.circuit.reads_variables else self.circuit.check_rows(None)  # type: ignore[return-value]
 
     def _why_not_tried(self, x: Tensor) -> str:
-        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.num_variables or not x.shape[0]:
-            return f"x is not of shape (B, {self.num_variables}) with at least one row"
+        circuit = self.circuit
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != circuit.num_variables or not x.shape[0]:
+            return f"x is not of shape (B, {circuit.num_variables}) with at least one row"
         if x.is_complex() or x.requires_grad:
             return "x is complex or requires a gradient"
-        if any(getattr(self.circuit, hooks) for hooks in HOOKS):
+        if any(map(circuit.__dict__.get, HOOKS)):
             return "the circuit has hooks, which only it calls; register them on the fast circuit"
-        if self.circuit.call_layer is not forward_layer:
+        if circuit.call_layer is not forward_layer:
             return "the circuit has a custom `call_layer`"
-        if custom := _custom_methods(self.circuit):
+        if custom := _custom_methods(circuit):
             return f"the circuit has a custom {' and '.join(f'`{name}`' for name in custom)}"
-        if not self.backend.trains and records_gradients(self.circuit):
+        if not self.backend.trains and records_gradients(circuit):
             return f"gradients are recorded, and {self.backend.name} has none; call it under torch.no_grad()"
         return ""
 
@@ -204,8 +205,10 @@ class FastCircuit(nn.Module):
 
 def _custom_methods(circuit: EvaluatedCircuit) -> list[str]:
     """The names in `METHODS` that a subclass or the circuit itself replaces."""
-    kind, base = type(circuit), FrozenCircuit if isinstance(circuit, FrozenCircuit) else TorchCircuit
-    own = circuit.__dict__
+    kind, own = type(circuit), circuit.__dict__
+    if kind in CIRCUIT_CLASSES and own.keys().isdisjoint(METHODS):
+        return []
+    base = FrozenCircuit if issubclass(kind, FrozenCircuit) else TorchCircuit
     return [name for name in METHODS if getattr(kind, name, None) is not getattr(base, name, None) or name in own]
 
 

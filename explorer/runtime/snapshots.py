@@ -43,9 +43,13 @@ class Copies(Snapshot):
         found = _tensors(self.circuit)
         if len(found) != len(self.copies) or not all(map(_is_alike, found, self.copies)):
             return False
-        if any(one.device.type != "cpu" for one in found):
-            return self._comparison.is_equal(found)
-        return all(map(_is_equal, found, self.copies))
+        if self._are_on_cpu:
+            return all(map(_is_equal, found, self.copies))
+        return self._comparison.is_equal(found)
+
+    @cached_property
+    def _are_on_cpu(self) -> bool:
+        return all(one.device.type == "cpu" for one in self.copies)
 
     @cached_property
     def _comparison(self) -> Comparison:

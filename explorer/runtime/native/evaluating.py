@@ -198,11 +198,6 @@ class Division:
     values_stride: int
     scratch_bytes: int
 
-    @property
-    def bytes(self) -> int:
-        """The bytes of all threads together."""
-        return self.values_bytes + self.scratch_bytes * self.threads
-
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
@@ -228,7 +223,7 @@ class Kernels:
         result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(rows, dtype=torch.bool, device="cpu")
         division = self._division(rows)
-        memory = workspaces.borrow(division.bytes)
+        memory = workspaces.borrow(division.values_bytes + division.scratch_bytes * division.threads)
         address = memory.ctypes.data
         call = NativeCall(
             circuit=ctypes.addressof(division.arrays.native),

@@ -103,7 +103,8 @@ class NativeProgram(PackedProgram[NativeNumbers]):
 
     def run(self, kernels: Kernels, x: Tensor) -> tuple[Tensor, Tensor] | None:
         """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
-        return kernels.evaluate(make_input(x, self._densities(kernels, x)), x.shape[0], self.workspaces)
+        densities = self._densities(kernels, x) if kernels.arrays.densities else NO_DENSITIES
+        return kernels.evaluate(make_input(x, densities), x.shape[0], self.workspaces)
 
     def memory(self, rows: int) -> int:
         """The bytes for the values of a tile of some rows."""
@@ -112,8 +113,6 @@ class NativeProgram(PackedProgram[NativeNumbers]):
     def _densities(self, kernels: Kernels, x: Tensor) -> Tensor:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
         layers = kernels.arrays.densities
-        if not layers:
-            return NO_DENSITIES
         found = self.circuit.input_activations(self._rows(x), layers, kernels.constants.densities)
         return (
             torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)

@@ -16,17 +16,14 @@ class Workspaces:
 
     def borrow(self, size: int) -> Memory:
         """At least so many bytes, with any content."""
-        while (found := self._take()) is not None:
+        while self._free:
+            try:
+                found = self._free.pop()
+            except IndexError:  # another thread took the last one
+                break
             if found.nbytes >= size:
                 return found
         return allocate(size)
-
-    def _take(self) -> Memory | None:
-        """A free piece: other threads may take the last one at any time."""
-        try:
-            return self._free.pop()
-        except IndexError:
-            return None
 
     def lend(self, size: int) -> Tensor:
         """As `borrow`, but given back when nobody has the tensor any more."""
