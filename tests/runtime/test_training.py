@@ -115,7 +115,7 @@ def test_tucker_products_of_any_width(units: int):
     made = assert_trains(compiled, x)
     assert isinstance(made.backend, NativeBackend)
     plan = made.backend.training.plan
-    assert plan.widest >= TUCKER_VECTORS * plan.lanes
+    assert plan.sizes.widest >= TUCKER_VECTORS * plan.lanes
 
 
 @pytest.mark.parametrize("variables", [1, 3, 17])

@@ -265,17 +265,9 @@ class TrainingProgram:
         return kept[1]
 
     def _sizes(self, placed: PlacedRows) -> NativeTraining:
-        plan = self.plan
-        return NativeTraining(
-            tables=placed.tables.ctypes.data,
-            num_rows=placed.num_rows,
-            most_states=plan.most_states,
-            gradient_floats=plan.gradient_floats,
-            weight_floats=plan.weight_floats,
-            block_floats=plan.block_floats,
-            max_terms=plan.max_terms,
-            widest=plan.widest,
-        )
+        training = NativeTraining.from_buffer_copy(self.plan.sizes)
+        training.tables, training.num_rows = placed.tables.ctypes.data, placed.num_rows
+        return training
 
     def _write_densities(self, step: "Step", tensors: Sequence[Tensor]) -> None:
         """Copy their numbers to the constants."""

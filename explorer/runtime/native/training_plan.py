@@ -18,7 +18,7 @@ from explorer.graph import parameters_of
 from explorer.runtime.constants import Offsets
 from explorer.runtime.kernel_types import MAX_FACTORS, TUCKER_VECTORS, Content
 from explorer.runtime.native.arrays import ArrayBuilder, NativeArrays
-from explorer.runtime.native.structures import NativeTable, NativeUnit, records
+from explorer.runtime.native.structures import NativeTable, NativeTraining, NativeUnit, records
 from explorer.runtime.units import (
     WEIGHTED,
     Kind,
@@ -89,12 +89,7 @@ class TrainingPlan:
     lanes: int
     gaussian_floats: int
     first_row: int
-    most_states: int
-    gradient_floats: int
-    weight_floats: int
-    block_floats: int
-    max_terms: int
-    widest: int
+    sizes: NativeTraining
 
     def place_rows(self, batch: int) -> "PlacedRows":
         """Place the rows of tables for a batch: one for each state, or for each row of the batch if these are few."""
@@ -144,15 +139,15 @@ class _Planner(ArrayBuilder):
         self.folds_read: dict[int, set[int]] = {}
         self.tables: list[NativeTable] = []
         self.gaussians: dict[int, int] = {}
-        self.constant_floats = self.most_states = self.gradient_floats = 0
-        self.weight_floats = self.block_floats = lanes
-        self.max_terms = 1
+        self.constant_floats = 0
+        self.sizes = NativeTraining(weight_floats=lanes, block_floats=lanes, max_terms=1)
 
     def plan(self) -> TrainingPlan:
         self._place_gaussians()
         gaussian_floats = self.constant_floats
         self._add_tables()
         arrays = self.build()
+        self.sizes.widest = self.widest
         folds = {number: self.circuit.graph.nodes[read.layer].num_folds for read, number in self.reads.items()}
         return TrainingPlan(
             arrays=arrays,
@@ -166,12 +161,7 @@ class _Planner(ArrayBuilder):
             lanes=self.lanes,
             gaussian_floats=gaussian_floats,
             first_row=self.constant_floats,
-            most_states=self.most_states,
-            gradient_floats=self.gradient_floats,
-            weight_floats=self.weight_floats,
-            block_floats=self.block_floats,
-            max_terms=self.max_terms,
-            widest=self.widest,
+            sizes=self.sizes,
         )
 
     def _turns(self) -> NDArray[np.int64]:
@@ -214,7 +204,7 @@ class _Planner(ArrayBuilder):
             read, states = self._table_of(unit.sources[0]), num_states(self.circuit, self.units, number)
             unit_stride, state_stride = (1, unit.width) if read.content == "evaluated" else (states, 1)
             width = self.padded(unit.width)
-            self.most_states = max(self.most_states, states)
+            self.sizes.most_states = max(self.sizes.most_states, states)
             self.table_numbers[number] = len(self.tables)
             self.tables.append(
                 NativeTable(
@@ -228,7 +218,7 @@ class _Planner(ArrayBuilder):
                     content=CONTENTS[read.content],
                 )
             )
-            self.block_floats = max(self.block_floats, width)
+            self.sizes.block_floats = max(self.sizes.block_floats, width)
 
     def _table_of(self, source: Source) -> Read:
         layer = self.circuit.graph.nodes[source.layer]
@@ -293,9 +283,9 @@ class _Planner(ArrayBuilder):
                 found.normalizers = self.constant_floats
                 self.constant_floats += 2 * self.padded(rows) + self.lanes
             in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.units[unit.inputs[0]].width)
-            self.weight_floats = max(self.weight_floats, columns * self.padded(rows))
-            self.block_floats = max(self.block_floats, self.padded(rows), rows * in_width)
-            self.max_terms = max(self.max_terms, unit.terms)
+            self.sizes.weight_floats = max(self.sizes.weight_floats, columns * self.padded(rows))
+            self.sizes.block_floats = max(self.sizes.block_floats, self.padded(rows), rows * in_width)
+            self.sizes.max_terms = max(self.sizes.max_terms, unit.terms)
             if unit.kind is Kind.TUCKER:
                 self.widest = max(self.widest, TUCKER_VECTORS * self.lanes)
         assert len(unit.inputs) <= MAX_FACTORS * unit.terms, f"unit {number} has a product of too many factors"
@@ -320,8 +310,8 @@ class _Planner(ArrayBuilder):
         widths = {number: self.padded(unit.width) for number, unit in units.items()}
         places: dict[int, int] = {}
         for width, slots in slots_by_width([SlotStep(self.units.outputs), *reversed_steps], widths).items():
-            places |= {number: self.gradient_floats + slot * width for number, slot in slots.items()}
-            self.gradient_floats += (1 + max(slots.values())) * width
+            places |= {number: self.sizes.gradient_floats + slot * width for number, slot in slots.items()}
+            self.sizes.gradient_floats += (1 + max(slots.values())) * width
         reads = list(zip(self.operands[-len(self.units.outputs) :], self.units.outputs, strict=True))
         for row, number in zip(reversed(self.rows), reversed(self.numbers), strict=True):
             row.gradient = places[number]
