@@ -1,4 +1,4 @@
-"""How circuits run fast: backends behind one callable with the circuit's own semantics."""
+"""Fast circuits: backends behind one callable with the circuit's own semantics."""
 
 from explorer.runtime.backends import BACKENDS as BACKENDS
 from explorer.runtime.choosing import fast as fast

@@ -45,15 +45,15 @@ class Backend(Protocol):
     """Whether its outputs have gradients; else the circuit answers where these are recorded."""
 
     def describe(self) -> str:
-        """What it made of the circuit, in one line."""
+        """Return what it made of the circuit, in one line."""
         ...
 
     def why_not(self, x: Tensor) -> str:
-        """Why it cannot answer a call with x; empty if it can."""
+        """Return why it cannot answer a call with x; empty if it can."""
         ...
 
     def remark(self) -> str:
-        """What has happened since that `describe` did not say; empty for nothing."""
+        """Return what has happened since that `describe` did not say; empty for nothing."""
         ...
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
@@ -62,7 +62,7 @@ class Backend(Protocol):
 
 
 def records_gradients(circuit: EvaluatedCircuit) -> bool:
-    """Whether PyTorch records the gradients of its parameters now."""
+    """Return whether PyTorch records the gradients of its parameters now."""
     return torch.is_grad_enabled() and any(one.requires_grad for one in circuit.parameters())
 
 
@@ -239,7 +239,7 @@ class TorchBackend:
 
 
 def why_not_on(name: str, device: str) -> str:
-    """Why a backend does not run on a type of device; empty if it does."""
+    """Return why a backend does not run on a type of device; empty if it does."""
     wanted = ONLY_ON.get(name, device)
     if device == wanted or (name == TritonBackend.name and interprets()):
         return ""

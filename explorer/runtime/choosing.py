@@ -1,4 +1,4 @@
-"""Which backend a circuit gets: the one that was asked for, or the fastest that this machine has for it."""
+"""The choice of a backend: the one that was asked for, or the fastest that this machine has for it."""
 
 from functools import cache
 

@@ -14,7 +14,7 @@ from explorer.errors import CertificateWarning, DataTypeError, LoweringError, Va
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-"""What a module calls before or after `forward` or the backward pass."""
+"""The hooks that a module calls before or after `forward` or the backward pass."""
 
 METHODS = ("forward", "activations", "evaluate_layer", "layer_values", "parameter_values", "node_values", "read_inputs")
 """The methods of circuits that backends do not call, and compute the same as."""
@@ -25,7 +25,7 @@ CIRCUIT_CLASSES = (TorchCircuit, FrozenCircuit)
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How many rows a call had, and how many of them were not certified, and evaluated in double precision."""
+    """The number of rows of a call, and of those that were not certified and evaluated in double precision."""
 
     rows: int
     again: int
@@ -55,7 +55,7 @@ class FastCircuit(nn.Module):
         self.backend = backend
         self.choices = choices
         self.certificate: Certificate | None = None
-        """Of the last call; None if the circuit itself answered it, or if it raised an error."""
+        """The certificate of the last call; None if the circuit itself answered it, or if it raised an error."""
         self.circuit_answered = False
         """Whether the circuit itself answered the last call."""
         self._warned_of = set[str]()
@@ -115,7 +115,7 @@ class FastCircuit(nn.Module):
 
     @torch.no_grad()
     def prepare(self, batch_size: int) -> None:
-        """Do now what the first forward pass of a batch of this size would do besides, on a batch of zeros.
+        """Warm up for this batch size: compile, and allocate or capture, on a batch of zeros.
 
         Raises: DataTypeError if it is not an integer; ValueRangeError if it is below 1.
         """
@@ -132,7 +132,7 @@ class FastCircuit(nn.Module):
             self.backend.evaluate(x)
 
     def why_not(self, x: Tensor | None = None) -> str:
-        """Why a call with x would run the circuit itself; empty if the backend answers it."""
+        """Return why a call with x would run the circuit itself; empty if the backend answers it."""
         rows = self._rows(x)
         return self._why_not_tried(rows) or self.backend.why_not(rows)
 
@@ -169,7 +169,7 @@ class FastCircuit(nn.Module):
         )
 
     def explain(self) -> str:
-        """Which backend it has and why not the others, and how the last call went: one line each."""
+        """Return which backend it has and why not the others, and how the last call went: one line each."""
         lines = [f"{choice.name}: {choice.reason}" for choice in self.choices]
         if remark := self.backend.remark():
             lines.append(f"{self.backend.name}: {remark}")
@@ -213,6 +213,6 @@ def _custom_methods(circuit: EvaluatedCircuit) -> list[str]:
 
 
 def _made_fast(module: nn.Module) -> FastCircuit:
-    """What `EvaluatedCircuit.fast` returns: its package is below this one, and cannot name the type."""
+    """Narrow the type of `EvaluatedCircuit.fast`: its package is below this one, and cannot name it."""
     assert isinstance(module, FastCircuit)
     return module

@@ -29,7 +29,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Where the numbers of a unit begin: its weights, table or densities; their bounds; the scales of a table."""
+    """The offsets of the numbers of a unit: its weights, table or densities; their bounds; the scales of a table."""
 
     values: int
     bounds: int = 0
@@ -50,7 +50,7 @@ class Constants:
     doubles: Tensor
     problem: str
     densities: LayerValues
-    """What the layers that PyTorch evaluates prepared from their parameters, in double precision."""
+    """The values that layers prepared which PyTorch evaluates, in double precision."""
 
     def padded(self, width: int) -> int:
         """The width of a row: whole vectors."""
@@ -105,7 +105,7 @@ class _Packer:
         self._pack_tables()
 
     def densities(self) -> LayerValues:
-        """What the layers of units of densities prepared from their parameters."""
+        """Return what the layers of units of densities prepared from their parameters."""
         layers = {unit.sources[0].layer for _, unit in self.units.computed() if unit.kind is Kind.DENSITY}
         return {layer: self.layer_values[layer] for layer in layers}
 
@@ -197,7 +197,7 @@ class _Packer:
         return top, lost
 
     def _scales_of_sums(self, group: Sequence[int], top: Tensor) -> tuple[Tensor, Tensor]:
-        """What is below the smallest double in units of the largest number that a sum reads is lost.
+        """Return what is below the smallest double in units of the largest number that a sum reads is lost.
 
         That is much of a row whose own numbers are far below it.
         """
@@ -231,7 +231,7 @@ class _Packer:
 
 
 def values_of_source(values: LayerValues, source: Source) -> dict[str, Tensor]:
-    """What a layer prepared from its parameters; for a layer inside another one under its own names."""
+    """Return what a layer prepared from its parameters; for a layer inside another one under its own names."""
     found = values[source.layer]
     return {name.removeprefix(source.part): value for name, value in found.items() if name.startswith(source.part)}
 

@@ -71,7 +71,7 @@ class DoubleCopy:
         self._lock = Lock()
 
     def layer_values(self, snapshot: Snapshot) -> LayerValues:
-        """What the layers prepare from the parameters of a snapshot."""
+        """Return what the layers prepare from the parameters of a snapshot."""
         with self._lock:
             return self._restored(snapshot).detached_layer_values()
 

@@ -21,7 +21,7 @@ MAX_GRAPHS = 16
 CAPTURING = Lock()
 """Held while anything is captured: all captures of a process are on one stream of PyTorch's."""
 WARMUPS = 2
-"""Calls before the capture: what a first call does besides, such as compiling, cannot be captured."""
+"""Warm-up calls before the capture, because compilation cannot be captured."""
 
 
 class KernelError(LoweringError):

@@ -9,7 +9,7 @@ from enum import Enum, IntEnum
 
 
 class Kind(Enum):
-    """What a unit computes. Letters: I and J inputs, O outputs, K values, H terms, C factors of a term."""
+    """The kinds of units. Letters: I and J inputs, O outputs, K values, H terms, C factors of a term."""
 
     TABLE = "table"
     """y[o] = w[o, x] for a variable x, or y[o] = w[o] without one. It is read where it is needed, not computed."""
@@ -71,7 +71,7 @@ MAX_FACTORS = 4
 """The product of more values below 2, none of which is far below 1, could leave the range of a float."""
 
 STATE_BITS = 16
-"""The states of a variable that has a table are kept as so many bits."""
+"""Bits of a state of a variable that has a table."""
 
 MAX_TABLE_STATES = 1 << STATE_BITS
 """A discrete layer with more states is evaluated at the observed states only."""

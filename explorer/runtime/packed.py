@@ -1,4 +1,4 @@
-"""What programs share that read packed parameters and certify their answers, whatever evaluates them."""
+"""The common part of programs that read packed parameters and certify their answers, whatever evaluates them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -134,9 +134,9 @@ class PackedProgram(ABC, Generic[Numbers]):
     def packed(self) -> Packed[Numbers]:
         """The present parameters: packed now, if they have changed."""
         packed = self._packed
-        if packed is None or not packed.snapshot.is_present():
+        if packed is None or not packed.snapshot.is_current():
             with self._lock, torch.inference_mode(False), torch.no_grad():
-                if self._packed is not packed and self._packed is not None and self._packed.snapshot.is_present():
+                if self._packed is not packed and self._packed is not None and self._packed.snapshot.is_current():
                     return self._packed  # another thread was first
                 snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
@@ -147,7 +147,7 @@ class PackedProgram(ABC, Generic[Numbers]):
         return packed
 
     def why_not(self) -> str:
-        """Why it may not be evaluated with the present parameters; empty if it may."""
+        """Return why it may not be evaluated with the present parameters; empty if it may."""
         return self.packed().constants.problem
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
@@ -198,7 +198,7 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
         """As `_answer`, with what is placed on the device of x."""
 
     def why_not_tried(self, x: Tensor) -> str:
-        """Why a call with x is not tried: its type, a mode of PyTorch, or tensors on several devices."""
+        """Return why a call with x is not tried: its type, a mode of PyTorch, or tensors on several devices."""
         return why_not_plain_on_one_device(self.circuit, x)
 
     def release_graphs(self) -> None:
@@ -227,12 +227,12 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
 
     @property
     def device(self) -> torch.device:
-        """Where the circuit is."""
+        """The device of the circuit."""
         tensors = self.circuit.held_tensors
         return tensors[0].device if tensors else torch.device("cpu")
 
     def _on_device(self, device: torch.device) -> Placed:
-        """What is on a device: that of the circuit."""
+        """Return the tensors on a device: that of the circuit."""
         with self._lock:
             if self._placed is None or self._placed[0] != device:
                 self._placed = (device, self._place(device))
@@ -283,7 +283,7 @@ def readable(x: Tensor) -> Tensor:
 
 
 def why_not_plain_on_one_device(circuit: EvaluatedCircuit, x: Tensor) -> str:
-    """Why a call with x is not tried: types of tensors, a mode of PyTorch, or several devices; empty if it is."""
+    """Return why a call with x is not tried: types of tensors, a mode of PyTorch, several devices; empty if it is."""
     tensors, device = [x, *circuit.held_tensors], x.device
     if reason := why_not_plain(tensors):
         return reason
@@ -293,7 +293,7 @@ def why_not_plain_on_one_device(circuit: EvaluatedCircuit, x: Tensor) -> str:
 
 
 def why_not_precise(device: torch.device) -> str:
-    """Why matrix products of PyTorch may be too imprecise on a device; empty if they are not."""
+    """Return why matrix products of PyTorch may be too imprecise on a device; empty if they are not."""
     library: Any = torch.backends.cuda if device.type == "cuda" else torch.backends.mkldnn
     try:
         precision = library.matmul.fp32_precision

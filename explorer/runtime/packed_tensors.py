@@ -24,7 +24,7 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class PackedTensors:
-    """What depends on parameters: numbers and bounds of each group, and tables by width.
+    """The part that depends on parameters: numbers and bounds of each group, and tables by width.
 
     `numbers` are weights (G, H*I, O) of a group of sums, (G, H, K) of mixtures, (G, J, P) of partial products;
     for densities (C, G, 1, K) of means and factors and the sums (G, 1, K) of constants.

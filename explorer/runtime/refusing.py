@@ -1,4 +1,4 @@
-"""What kernels that compute gradients refuse, and how they read the gradients of their outputs."""
+"""Refusals of kernels that compute gradients, and the gradients of outputs as they read them."""
 
 import torch
 from torch import Tensor

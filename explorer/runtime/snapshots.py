@@ -1,4 +1,4 @@
-"""Whether the parameters of a circuit are still what they were.
+"""Snapshots, which tell whether the parameters of a circuit have changed.
 
 An optimizer, `functional_call`, `load_state_dict`, `.data` or another thread may change them, and not all of these
 leave a trace. So the bytes are compared with a copy. A frozen circuit was asked to keep its values: the changes that
@@ -23,8 +23,8 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 class Snapshot(Protocol):
     """The parameters at some time."""
 
-    def is_present(self) -> bool:
-        """Whether the circuit has them still."""
+    def is_current(self) -> bool:
+        """Return whether these are still the parameters of the circuit."""
         ...
 
     def restore(self, circuit: EvaluatedCircuit) -> None:
@@ -39,7 +39,7 @@ class Copies(Snapshot):
     circuit: EvaluatedCircuit
     copies: tuple[Tensor, ...]
 
-    def is_present(self) -> bool:
+    def is_current(self) -> bool:
         found = _tensors(self.circuit)
         if len(found) != len(self.copies) or not all(map(_is_alike, found, self.copies)):
             return False
@@ -68,7 +68,7 @@ class Versions(Snapshot):
     buffers: tuple[Tensor, ...]
     versions: list[int]
 
-    def is_present(self) -> bool:
+    def is_current(self) -> bool:
         found = self.circuit.held_tensors
         if len(found) != len(self.buffers) or not all(map(is_, found, self.buffers)):
             return False
@@ -80,7 +80,7 @@ class Versions(Snapshot):
 
 
 def take_snapshot(circuit: EvaluatedCircuit) -> Snapshot:
-    """What the parameters of a circuit are now."""
+    """Take a snapshot of the present parameters of a circuit."""
     tensors = _tensors(circuit)
     if isinstance(circuit, TorchCircuit) or any(one.is_inference() for one in tensors):  # these have no version
         return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors))
@@ -97,6 +97,6 @@ def _is_alike(tensor: Tensor, copy: Tensor) -> bool:
 
 
 def _is_equal(tensor: Tensor, copy: Tensor) -> bool:
-    """Whether a tensor on the CPU has the bytes of a contiguous copy."""
+    """Return whether a tensor on the CPU has the bytes of a contiguous copy."""
     tensor = tensor.detach().contiguous()  # which is kept until the end
     return _memcmp(tensor.data_ptr(), copy.data_ptr(), copy.nbytes) == 0

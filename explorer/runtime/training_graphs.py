@@ -26,7 +26,7 @@ class CapturedStep:
     """The graphs of a step for one shape of x, and the memory that they read and write."""
 
     read: tuple[object, ...]
-    """What the graphs read besides, which must stay where it is."""
+    """Other tensors that the graphs read, which must stay where they are."""
     x: Tensor
     forward: Any
     backward: Any
@@ -89,13 +89,13 @@ class TrainingGraphs:
 
     @property
     def are_exhausted(self) -> bool:
-        """Whether what steps read moved, or x had another shape, so often that graphs do not pay."""
+        """Return whether what steps read moved, or x had another shape, so often that graphs do not pay."""
         return self._captures >= MAX_CAPTURES
 
     def run(
         self, step: Step, x: Tensor, parameters: Sequence[Tensor], read: Sequence[Tensor], kept: object
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """What a step returns, with gradients of the parameters that require them; the flags on the CPU.
+        """Return what a step returns, with gradients of the parameters that require them; the flags on the CPU.
 
         `read` are all tensors that may be replaced and that the step reads; `kept` is what else it reads. Waits for the
         device. Raises: KernelError if the step cannot be captured, and as `preparing`.

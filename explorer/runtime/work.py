@@ -14,7 +14,7 @@ from explorer.runtime.units import Kind, Unit, Units, layer_of, num_states
 
 FLOAT_BYTES = 4
 DENSITY_FLOPS = 5
-"""Of one normal density as a logarithm, added to others: x - mean, divided, squared, subtracted, added."""
+"""Operations for one log-normal density: subtract, divide, square, subtract, add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def total_work(works: Sequence[Work]) -> Work:
 
 
 def _work_of(units: Units, circuit: EvaluatedCircuit, unit: Unit, rows: int) -> Work:
-    """What one unit computes for some rows, and the bytes of its parameters."""
+    """Return what one unit computes for some rows, and the bytes of its parameters."""
     widths = [units.units[one].width for one in unit.inputs]
     out, factors = unit.width, len(unit.inputs) // unit.terms
     products = unit.terms * (factors - 1) * widths[0] if widths else 0

@@ -35,10 +35,10 @@ def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str
     """All of them have found the change before the first one packs."""
     made, x = fast(digits, backend=backend), torch.zeros(3, 64, dtype=torch.int64)
     before, looked, packs = made(x), Semaphore(0), list[int]()
-    is_present, pack_constants = Copies.is_present, packed.pack_constants
+    is_current, pack_constants = Copies.is_current, packed.pack_constants
 
     def look(snapshot: Copies) -> bool:
-        found = is_present(snapshot)
+        found = is_current(snapshot)
         looked.release()
         return found
 
@@ -51,7 +51,7 @@ def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str
     for parameter in digits.parameters():
         parameter.add_(torch.rand(parameter.shape, generator=torch.Generator().manual_seed(0)))
     expected = doubled(digits)(x)
-    monkeypatch.setattr(Copies, "is_present", look)
+    monkeypatch.setattr(Copies, "is_current", look)
     monkeypatch.setattr(packed, "pack_constants", pack)
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(torch.no_grad()(made), [x] * THREADS))

@@ -40,7 +40,7 @@ class Comparison:
         self._used: tuple[Tensor, ...] = ()
 
     def is_equal(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether tensors of the types, shapes and devices of the copies have the same bytes. Waits for the device."""
+        """Return whether tensors like the copies have the same bytes. Waits for the device."""
         with self._lock, torch.inference_mode(False), torch.no_grad():
             present = [one if one.is_contiguous() else one.detach().contiguous() for one in tensors]
             if self._has_kernel and not self._known:
@@ -91,7 +91,7 @@ class Comparison:
         return torch.cat(found).to(self.copies[0].device)
 
     def _counts_of_blocks(self) -> Tensor:
-        """How many numbers each block has."""
+        """Return the count of numbers of each block."""
         found = [torch.clamp(size // 4 - torch.arange(0, size // 4, BLOCK), max=BLOCK) for size in self._sizes]
         return torch.cat(found)
 

@@ -180,7 +180,7 @@ class _Backward:
     # ------------------------------------------------------------------ arguments
 
     def _matrix_rows(self, launch: Launch, columns: int) -> tuple[int, int]:
-        """The rows of a block with so many columns, and the warps for it."""
+        """Return the rows of a block with some columns, and the warps for it."""
         size = self.evaluation.matrix_rows(len(launch.members), columns)
         return size, min(max(size * columns // 512, 1), 8)
 

@@ -10,7 +10,7 @@ another writes its gradient; others, and all that read tables, add to it.
 import triton
 import triton.language as tl
 
-from explorer.runtime.cuda.kernels import APART
+from explorer.runtime.cuda.kernels import STRIDES
 from explorer.runtime.cuda.rows import (
     exponential,
     place_of_weight,
@@ -24,7 +24,7 @@ from explorer.runtime.cuda.rows import (
 def _by_term(
     reads, unit, h, states, batch, b, in_batch, scales, scales_apart, TERMS: tl.constexpr, FACTORS: tl.constexpr,
 ):  # fmt: skip
-    """What the product of a term was multiplied by, so that all terms have one scale."""
+    """Return what the product of a term was multiplied by, so that all terms have one scale."""
     first = unit * (TERMS * FACTORS)
     top = product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
     for other in range(1, TERMS):
@@ -79,7 +79,7 @@ def _pass_on_product(
         )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def sums_back(
     reads, alone, states, weights, values, scales,
     values_apart: tl.int64, scales_apart: tl.int64, gradients, gradients_apart: tl.int64,
@@ -116,7 +116,7 @@ def sums_back(
     )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def weights_of_sums_back(
     reads, states, values, scales, values_apart: tl.int64, scales_apart: tl.int64,
     slots, out_gradients, out_factors, certified, found_weights, scale, batch,
@@ -150,7 +150,7 @@ def weights_of_sums_back(
     tl.store(found_weights + place, found * tl.load(scale), mask=in_product[:, None] & in_width[None, :])
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def mixtures_back(
     reads, alone, states, weights, values, scales,
     values_apart: tl.int64, scales_apart: tl.int64, gradients, gradients_apart: tl.int64,
@@ -180,7 +180,7 @@ def mixtures_back(
     )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def weights_of_mixtures_back(
     reads, states, values, scales, values_apart: tl.int64, scales_apart: tl.int64,
     slots, out_gradients, out_factors, certified, found_weights, scale, batch,
@@ -209,7 +209,7 @@ def weights_of_mixtures_back(
     tl.store(found_weights + unit * (TERMS * WIDTH) + k * TERMS + h, found * tl.load(scale), mask=in_width)
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def tuckers_back(
     reads, alone, states, weights, values, values_apart: tl.int64, gradients, gradients_apart: tl.int64,
     right_values, right_values_apart: tl.int64, right_gradients, right_gradients_apart: tl.int64,
@@ -250,7 +250,7 @@ def tuckers_back(
     )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def weights_of_tuckers_back(
     reads, states, values, values_apart: tl.int64, right_values, right_values_apart: tl.int64,
     slots, out_gradients, out_factors, certified, found_weights, scale, batch,

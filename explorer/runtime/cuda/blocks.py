@@ -1,4 +1,4 @@
-"""How the work of a launch is divided into blocks, one for each program of a kernel."""
+"""The division of a launch into blocks, one for each program of a kernel."""
 
 import torch
 from torch import Tensor
@@ -35,7 +35,7 @@ def rows_beside(columns: int, most: int = MAX_BLOCK) -> int:
 
 
 def blocks(count: int, size: int) -> int:
-    """How many blocks of a size there are."""
+    """Return the number of blocks of a size."""
     return -(-count // size)
 
 
@@ -64,7 +64,7 @@ def tucker_bytes(inputs: int, outputs: int) -> int:
 
 
 def distance(start: Tensor, stop: Tensor) -> int:
-    """How many numbers lie between the first ones of two tensors of one type."""
+    """Return how many numbers lie between the first ones of two tensors of one type."""
     found, rest = divmod(stop.data_ptr() - start.data_ptr(), start.element_size())
     assert rest == 0, "memory is aligned"
     return found

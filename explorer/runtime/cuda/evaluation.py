@@ -226,7 +226,7 @@ class Evaluation:
         return slots.rows, slots.scales, slots.bounds, self.factors[width]
 
     def matrix_rows(self, programs: int, columns: int) -> int:
-        """The rows of a block of a matrix product, for so many programs of one block of rows each."""
+        """Return the rows of a block of a matrix product, for `programs` programs of one block of rows each."""
         return matrix_rows(self.batch, columns, programs, self.processors)
 
     def _matrix_blocks(self, launch: Launch) -> tuple[int, int, int]:
@@ -246,5 +246,5 @@ class Evaluation:
 
 
 def _underflow(summands: int, factors: int) -> float:
-    """What underflows in a sum: of products, of partial sums, and where a matrix product splits its factors."""
+    """Return what underflows in a sum: of products, of partial sums, and where a matrix product splits its factors."""
     return (4 + 2**factors) * (summands + 1) * SINGLE.smallest

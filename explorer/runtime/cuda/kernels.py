@@ -26,11 +26,11 @@ from explorer.runtime.cuda.rows import (
     write_rows,
 )
 
-APART = (
+STRIDES = (
     "values_apart", "scales_apart", "bounds_apart", "right_values_apart", "right_scales_apart", "right_bounds_apart",
     "gradients_apart", "right_gradients_apart",
 )  # fmt: skip
-"""Arguments that are other numbers in each capture: a kernel is not compiled for each of them."""
+"""Arguments that differ in each capture; Triton must not specialize on them."""
 
 
 @triton.jit
@@ -67,7 +67,7 @@ def read_inputs(
     tl.atomic_max(flags, is_wrong)
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def sums(
     reads, states, weights, norms, values, scales, bounds,
     values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
@@ -133,7 +133,7 @@ def rescale(
     write_rows(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch, WIDTH, KEEP)
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def tuckers(
     reads, states, weights, norms,
     values, scales, bounds, values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
@@ -175,7 +175,7 @@ def tuckers(
     )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def kroneckers(
     reads, states,
     values, scales, bounds, values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
@@ -207,7 +207,7 @@ def kroneckers(
     )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def rearrangements(
     reads, states, units_read, values, scales, bounds,
     values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
@@ -232,7 +232,7 @@ def rearrangements(
     )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def mixtures(
     reads, states, weights, norms, values, scales, bounds,
     values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
@@ -312,7 +312,7 @@ def gaussians(
     tl.store(out_bounds + row, bound, mask=in_batch)
 
 
-@triton.jit(do_not_specialize=APART)
+@triton.jit(do_not_specialize=STRIDES)
 def write_outputs(
     reads, states, values, scales, bounds, values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
     outputs, certified, flags, batch, num_outputs, tolerance,

@@ -159,7 +159,7 @@ class LaunchIndices:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """What depends neither on x nor on parameters: inputs, launches, and the reads (outputs, 3) of the outputs."""
+    """Inputs, launches, and the reads (outputs, 3) of the outputs: they depend neither on x nor on parameters."""
 
     inputs: Inputs
     launches: tuple[LaunchIndices, ...]

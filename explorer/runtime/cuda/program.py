@@ -16,11 +16,11 @@ from explorer.runtime.snapshots import Snapshot
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 
 MAX_ROWS = 8192
-"""Of a graph: more rows are evaluated so many at a time, as all values of a batch are kept on the device."""
+"""Rows per CUDA graph; larger batches are evaluated in chunks, as all values of a batch are kept on the device."""
 
 
 def interprets() -> bool:
-    """Whether Triton is told to interpret kernels, on the CPU: for tests."""
+    """Return whether Triton interprets kernels, on the CPU: for tests."""
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
@@ -70,7 +70,7 @@ class LaunchProgram(PlacedProgram[PackedTensors, Placed]):
 
 
 def _is_legal(x: Tensor, placed: Placed) -> bool:
-    """Whether all variables have values that they can have: layers that PyTorch evaluates may not read others."""
+    """Return whether all values of variables are legal: layers that PyTorch evaluates may not read others."""
     inputs = placed.inputs
     columns, counts = inputs.columns[: inputs.num_discrete], inputs.num_values[: inputs.num_discrete]
     numbers = torch.index_select(x, 1, columns)

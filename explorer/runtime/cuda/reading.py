@@ -1,4 +1,4 @@
-"""What training reads of the layers of a circuit, with gradients: weights, tables and densities, by launch."""
+"""The tensors that training reads of layers, with gradients: weights, tables and densities, by launch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class Folds:
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Where launches read on a device: weights by launch that has some, tables by width, densities by launch."""
+    """The sources of launches on a device: weights by launch that has some, tables by width, densities by launch."""
 
     weights: tuple[tuple[Folds, ...], ...]
     tables: tuple[tuple[Folds, ...], ...]
@@ -57,7 +57,7 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """What an evaluation reads: the tensors that have gradients, and the constants that belong to them.
+    """The tensors that an evaluation reads: those that have gradients, and the constants that belong to them.
 
     `has_bad_weight` (1) is 1 on the device if a weight is negative or NaN.
     """
@@ -107,7 +107,7 @@ def densities_by_layers(units: Units) -> Units:
 
 
 def sources_of(circuit: TorchCircuit, launches: Launches, device: torch.device) -> Sources:
-    """Where launches read on a device."""
+    """Return where launches read on a device."""
     units = launches.units.units
 
     def folds(sources: Sequence[Source]) -> tuple[Folds, ...]:
@@ -141,7 +141,7 @@ def _normalized(circuit: TorchCircuit) -> dict[int, str]:
 
 
 def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: Tensor) -> Read:
-    """What the present parameters are for launches, with gradients; x (B, D) is that of densities."""
+    """Return what the present parameters are for launches, with gradients; x (B, D) is that of densities."""
     values = _layer_values(circuit, sources.normalized)
     weighted = [launch for launch in launches.launches if launch.kind in WEIGHTED]
     weights = tuple(
@@ -156,7 +156,7 @@ def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: 
 
 
 def _layer_values(circuit: TorchCircuit, normalized: Mapping[int, str]) -> LayerValues:
-    """What layers prepared from their parameters.
+    """Return what layers prepared from their parameters.
 
     The logarithm of a softmax over states is taken at once: where the softmax is not a normal number, its own gradient
     would be lost. Operators and other input layers compute in double precision.

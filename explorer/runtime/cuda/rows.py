@@ -1,4 +1,4 @@
-"""What Triton kernels have in common: how a unit reads rows of other units and of tables, and writes its own.
+"""The common part of Triton kernels: how a unit reads rows of other units and of tables, and writes its own.
 
 A read of a unit is a `ReadRecord`. The last row of `states` has the number of each row of the batch, so that reads of
 slots and of tables are alike. Tables are in memory of their own: `*_apart` is how many numbers lie between the two.
@@ -93,7 +93,7 @@ def term_bound(bound, by, norm, underflow, MOST: tl.constexpr, SCALED: tl.conste
 
 @triton.jit
 def power_of_two(top, scale, bound):
-    """What divides a row whose largest element is `top`, with its scale and bound then."""
+    """Return what divides a row whose largest element is `top`, with its scale and bound then."""
     bits = top.to(tl.int32, bitcast=True) & EXPONENT
     by = (bits * -1 + TWICE_BIAS).to(tl.float32, bitcast=True)  # a tensor first, for the interpreter
     is_legal = (top >= SMALLEST) & (bits < TWICE_BIAS)
@@ -138,7 +138,7 @@ def write_block(
 
 @triton.jit
 def place_of_weight(unit, i, o, WIDTH: tl.constexpr, COUNT: tl.constexpr, BY_OUTPUT: tl.constexpr):
-    """Where the weights [i, o] of a unit are: packed as (COUNT, WIDTH), or as the layers have them, (WIDTH, COUNT)."""
+    """The places of the weights [i, o] of a unit: packed as (COUNT, WIDTH), or (WIDTH, COUNT) as in layers."""
     of_input: tl.constexpr = 1 if BY_OUTPUT else WIDTH
     of_output: tl.constexpr = COUNT if BY_OUTPUT else 1
     return unit * (COUNT * WIDTH) + i[:, None].to(tl.int64) * of_input + o[None, :].to(tl.int64) * of_output

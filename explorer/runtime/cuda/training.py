@@ -28,7 +28,7 @@ TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)
 
 @dataclass(frozen=True, eq=False)
 class OnDevice:
-    """What depends neither on x nor on parameters: indices, and by launch whether reads are the only ones of a unit."""
+    """Indices, and by launch whether reads are the only ones of a unit: they depend neither on x nor on parameters."""
 
     device: torch.device
     placed: Placed
@@ -66,7 +66,7 @@ class LaunchTraining:
         self._graphs = TrainingGraphs()
 
     def why_not(self) -> str:
-        """Why it does not evaluate a call with plain tensors on one device; empty if it does."""
+        """Return why it does not evaluate a call with plain tensors on one device; empty if it does."""
         parameters = self.circuit.present_parameters()
         if types := {one.dtype for one in parameters} - {torch.float32}:
             return f"parameters are {next(iter(types))}, and the kernels compute with float32"

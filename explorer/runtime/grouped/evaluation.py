@@ -37,7 +37,7 @@ MAX_DENSITIES = 16
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What units read of x: states (S, B) int64 of variables, points (P, B) float, logarithms (G, B, K) of groups."""
+    """The inputs of units: states (S, B) int64 of variables, points (P, B) float, logarithms (G, B, K) of groups."""
 
     states: Tensor
     points: Tensor

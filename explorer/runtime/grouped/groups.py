@@ -33,7 +33,7 @@ class Read:
 
     @property
     def is_table(self) -> bool:
-        """Whether rows of tables are read: -1 is no group."""
+        """Return whether rows of tables are read: -1 is no group."""
         return self.group < 0
 
 
@@ -74,12 +74,12 @@ class Groups:
 
     @cached_property
     def num_reads(self) -> int:
-        """How many factors are read: the size of a program of operators."""
+        """Return how many factors are read: the size of a program of operators."""
         return sum(group.terms * group.factors for group in self.groups)
 
     @cached_property
     def numbers_per_operator(self) -> float:
-        """How many numbers of a row an operator computes on average: a group has operators of its own, and a factor."""
+        """Numbers of a row that an operator computes on average: a group has operators of its own, and a factor."""
         numbers = sum(len(group.members) * group.terms * group.in_width for group in self.groups)
         return numbers / max(self.num_reads + OPERATORS_OF_GROUP * len(self.groups), 1)
 
@@ -192,7 +192,7 @@ class TableReads:
 def make_table_reads(
     circuit: EvaluatedCircuit, groups: Groups, rows: Mapping[tuple[int, int], int], device: torch.device
 ) -> TableReads:
-    """Where the rows of tables are read, from the row of each (variable, number of states)."""
+    """Return where the rows of tables are read, from the row of each (variable, number of states)."""
     starts: list[Tensor] = []
     variables: list[Tensor] = []
     for reads in groups.tables.values():

@@ -33,7 +33,7 @@ class Values:
 
 
 def step_for(like: Tensor, batch: int) -> int:
-    """How many numbers of a row a step has for a batch on the device of a tensor; 0 for no limit."""
+    """Return how many numbers of a row a step has for a batch on the device of a tensor; 0 for no limit."""
     return max(1, STEP_NUMBERS * torch.get_num_threads() // batch) if like.device.type == "cpu" else 0
 
 

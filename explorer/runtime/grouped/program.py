@@ -76,7 +76,7 @@ class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
         return Answer(*self._evaluated(packed.numbers, placed, given)) if bool(is_legal) else None
 
     def _read(self, x: Tensor, placed: Placed, densities: tuple[Tensor, ...]) -> tuple[Given, Tensor]:
-        """What units read of x, and whether variables have values that they can have; others are read as 0."""
+        """Return the inputs of units, and whether variables have values that they can have; others are read as 0."""
         numbers = torch.index_select(x, 1, placed.discrete)
         legal = (numbers >= 0) & (numbers < placed.num_values)
         if x.is_floating_point():

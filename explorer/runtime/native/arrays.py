@@ -134,7 +134,7 @@ class ArrayBuilder:
             self.rows.append(self.row(number, unit))
 
     def density_rows(self, number: int, factor: int) -> int:
-        """Where the numbers of a factor of a product of densities are."""
+        """Return where the numbers of a factor of a product of densities are."""
         return self.offsets[number].values + factor * 3 * self.padded(self.units.units[number].width)
 
     def place_values(self) -> int:
@@ -239,7 +239,7 @@ class ArrayBuilder:
         self.continuous = {key: at for at, key in enumerate(sorted(self.continuous))}
 
     def _units_read(self, unit: Unit) -> int:
-        """Where the positions begin that a unit reads: they are the same in all folds of a layer."""
+        """Return where the positions begin that a unit reads: they are the same in all folds of a layer."""
         key = unit.sources[0].layer, unit.sources[0].part
         if key not in self.units_read_starts:
             self.units_read_starts[key] = len(self.units_read)
@@ -247,13 +247,13 @@ class ArrayBuilder:
         return self.units_read_starts[key]
 
     def _density(self, unit: Unit) -> int:
-        """Where the logarithms of a unit are among those of all layers that PyTorch evaluates."""
+        """Return where the logarithms of a unit are among those of all layers that PyTorch evaluates."""
         source = unit.sources[0]
         return self.density_starts[source.layer] + source.fold * unit.width
 
 
 def _density_starts(circuit: EvaluatedCircuit, units: Units) -> dict[int, int]:
-    """Where the logarithms of each layer that PyTorch evaluates begin: in their order, whatever that of units."""
+    """Return the start of the logarithms of each layer that PyTorch evaluates: in the order of layers."""
     widths = {unit.sources[0].layer: unit.width for _, unit in units.computed() if unit.kind is Kind.DENSITY}
     floats = [circuit.graph.nodes[layer].num_folds * widths[layer] for layer in sorted(widths)]
     return dict(zip(sorted(widths), accumulate([0, *floats]), strict=False))

@@ -65,7 +65,7 @@ def find_compiler() -> list[str]:
 
 
 def cache_folder() -> Path:
-    """Where libraries are kept: `CIRCUIT_EXPLORER_CACHE`, or the user's cache folder."""
+    """Return where libraries are kept: `CIRCUIT_EXPLORER_CACHE`, or the user's cache folder."""
     if folder := os.environ.get("CIRCUIT_EXPLORER_CACHE"):
         return Path(folder)
     if sys.platform == "darwin":
@@ -79,7 +79,7 @@ def _sources() -> list[str]:
 
 
 NO_SPACE = os.strerror(errno.ENOSPC)
-"""What compilers and linkers print where a disk is full."""
+"""The message of compilers and linkers on a full disk."""
 
 
 def _compile(command: list[str], target: Path) -> None:
@@ -117,7 +117,7 @@ def _version(compiler: tuple[str, ...]) -> str:
 
 @cache
 def _processor() -> str:
-    """What tells processors apart: a library of one might have instructions that another one lacks."""
+    """Return what tells processors apart: a library of one might have instructions that another one lacks."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -26,19 +26,19 @@ from explorer.runtime.units import Kind, Units, with_slots
 from explorer.runtime.work import measure_work
 
 NS_PER_FLOP, NS_PER_BYTE, NS_PER_VALUE = 0.01, 0.04, 0.15
-"""What units take on one thread of a server (Zen 4, 2026), nearly: the values are those that they read and write."""
+"""The time of units on one thread of a server (Zen 4, 2026), nearly: the values are those that they read and write."""
 
 MIN_NS = 1e5
 """Per thread: in calls that take less, threads would wait for each other longer than they compute."""
 
 PARTS = 4
-"""A part of the units costs at most one in so many of the equal share of a thread."""
+"""A part of the units costs at most 1/PARTS of a thread's equal share."""
 
 MAX_SLOWDOWN = 1.15
-"""What a thread computes at most, relative to an equal share."""
+"""Largest work of a thread, relative to an equal share."""
 
 MAX_UNDIVIDED = 8
-"""Units are a chain if what nothing reads, taken away so many times, has not divided them."""
+"""Treat units as a chain if peeling off unread units this many times does not split them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SharedUnits:
     ns_per_row: float
 
     def pays(self, rows: int) -> bool:
-        """Whether a call of some rows takes long enough for so many threads."""
+        """Return whether a call of some rows takes long enough for these threads."""
         return rows * self.ns_per_row >= MIN_NS * (len(self.counts) - 1)
 
 
@@ -85,7 +85,7 @@ def _costs(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, f
 
 
 def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[int]] | None:
-    """What each thread computes: the largest part is divided until none is large, and parts go to who has least."""
+    """Divide the largest part until none is large; each part goes to the thread that has least."""
     total = sum(costs.values())
     parts = [Part(total, set(costs))]
     while parts[-1].cost > total / (threads * PARTS):
@@ -104,7 +104,7 @@ def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[
 
 
 def _divide_part(units: Units, part: set[int]) -> list[set[int]]:
-    """What a part falls into without the units that nothing in it reads, removed until it does; empty for a chain."""
+    """Split a part by peeling off its unread units; empty for a chain."""
     for _ in range(MAX_UNDIVIDED):
         part = {number for number in part if not part.isdisjoint(units.users[number])}
         found = _connected(units, part)
@@ -154,11 +154,11 @@ Found = tuple[Tensor, Tensor]
 """Outputs (B, outputs, classes), and for each row whether it is certified."""
 
 MAX_DIVISIONS = 64
-"""How many are kept: a program has few sizes of batches."""
+"""Maximum number of divisions that are kept: a program has few sizes of batches."""
 
 
 class UnitShares:
-    """What each of several threads computes, decided once for each number of threads."""
+    """The units of each of several threads, decided once for each number of threads."""
 
     def __init__(self, units: Units, circuit: EvaluatedCircuit) -> None:
         self.units = units
@@ -166,7 +166,7 @@ class UnitShares:
         self._found: dict[int, SharedUnits | None] = {}
 
     def for_threads(self, threads: int, rows: int) -> SharedUnits | None:
-        """The units of threads for a call of some rows; None if they had better divide the rows."""
+        """The units of threads for a call of some rows; None if dividing the rows is faster."""
         if threads == 1 or not THREAD_ROWS <= rows <= TILE_ROWS:
             return None
         if threads not in self._found:
@@ -185,10 +185,10 @@ class SharedArrays:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """What each thread computes of some rows, and the memory that they need.
+    """The work of each thread for some rows, and the memory that they need.
 
     `values_bytes` are for the values of all threads; `values_stride` is from those of one thread to the next, or 0 if
-    the threads share them; `scratch_bytes` are for each thread besides.
+    the threads share them; `scratch_bytes` are for each thread in addition.
     """
 
     arrays: NativeArrays
@@ -249,7 +249,7 @@ class Kernels:
         return sum(_sizes(self.library, self.arrays, min(rows, TILE_ROWS)))
 
     def _division(self, rows: int) -> Division:
-        """How the threads divide some rows now; decided once for each number of rows."""
+        """Return the division of some rows among the threads; decided once for each number of rows."""
         key = torch.get_num_threads(), rows
         found = self.divisions.get(key)
         if found is None:
@@ -279,7 +279,7 @@ class Kernels:
 
 
 def _sizes(library: ctypes.CDLL, arrays: NativeArrays, rows: int) -> tuple[int, int]:
-    """The bytes for the values of a tile, and what each thread needs besides."""
+    """Return the bytes for the values of a tile, and those that each thread needs in addition."""
     native = ctypes.byref(arrays.native)
     return library.values_bytes(native, rows), library.scratch_bytes(native, rows)
 

@@ -22,7 +22,7 @@ from explorer.runtime.snapshots import Snapshot
 from explorer.runtime.units import Units, lower_to_units, plan_units
 
 NO_DENSITIES = torch.empty((0, 0), device="cpu")
-"""Of a circuit all of whose layers have kernels."""
+"""The densities of a circuit without layers that PyTorch evaluates."""
 
 
 @dataclass(frozen=True, eq=False)

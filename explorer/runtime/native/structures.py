@@ -141,7 +141,7 @@ class NativeCircuit(ctypes.Structure):
 
 @record
 class NativeTraining(ctypes.Structure):
-    """What training reads and writes in addition."""
+    """The further arrays and sizes of training."""
 
     sources: Annotated[int, "const float* const*"]  # weights and tables, by number
     gradients: Annotated[int, "float* const*"]  # of these

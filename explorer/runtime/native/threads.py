@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 NativeFunction = Callable[[Any], Any]
-"""Of the library, called with the address of its argument."""
+"""A function of the library, called with the address of its argument."""
 
 StartTeam = Callable[[int | None, int, int, int], None]
 """Calls a function with an address in each thread of a team, and waits: the function, the address, threads, flags."""

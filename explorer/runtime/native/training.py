@@ -82,7 +82,7 @@ class TrainingProgram:
         return result, len(again)
 
     def why_not(self, x: Tensor) -> str:
-        """Why it cannot evaluate a call; empty if it can."""
+        """Return why it cannot evaluate a call; empty if it can."""
         try:
             with torch.no_grad():
                 tensors = self._tensors(x)
@@ -95,7 +95,7 @@ class TrainingProgram:
     # ---------------------------------------------------------------- parameters
 
     def _tensors(self, x: Tensor) -> list[Tensor] | None:
-        """What the library reads, from the present parameters: see `TrainingPlan`.
+        """Return what the library reads, from the present parameters: see `TrainingPlan`.
 
         None if single precision does not hold one that an operator computed: double precision evaluates the call.
 
@@ -113,7 +113,7 @@ class TrainingProgram:
         return None if any(_has_infinity(singles[number]) for number in self._computed) else singles
 
     def _is_computed(self, read: Read) -> bool:
-        """Whether an operator computes what the kernels read."""
+        """Return whether an operator computes what the kernels read."""
         parameter = all_parameters(self.circuit.graph.nodes[read.layer]).get(read.name)
         return parameter is not None and (read.layer, read.name) not in self._operands and parameter.num_operators > 0
 
@@ -247,7 +247,7 @@ class TrainingProgram:
         return Step(memory, rows, share, tile_rows, threads, tile_bytes, scales, values)
 
     def _structures(self, step: "Step", tensors: Sequence[Tensor]) -> tuple[NativeCircuit, NativeTraining]:
-        """What both passes read; the result keeps what it needs."""
+        """Return the records that both passes read; they keep what they need."""
         placed = self._placed_rows(step.rows)
         native, training = NativeCircuit.from_buffer_copy(self.plan.arrays.native), self._sizes(placed)
         native.operands = placed.operands.ctypes.data
@@ -352,7 +352,7 @@ class _Evaluation(torch.autograd.Function):
 
 
 def _has_infinity(values: Tensor) -> bool:
-    """Whether a value is infinite: the largest one says so, unless there is one that is not a number."""
+    """Return whether a value is infinite: the largest one says so, unless there is one that is not a number."""
     largest = values.detach().amax()
     return bool(largest == inf) or (bool(largest.isnan()) and bool((values == inf).any()))
 

@@ -34,10 +34,10 @@ from explorer.runtime.units import (
 )
 
 NORMALIZED = "normalized"
-"""Of a table: the operand of its softmax or log-softmax, which the kernels compute."""
+"""The content of a table's operand of a softmax or log-softmax, which the kernels compute."""
 
 SOFTMAX = "softmax"
-"""Of a weight: the operand of its softmax, which the kernels compute."""
+"""The content of a weight's operand of a softmax, which the kernels compute."""
 
 CONTENTS = {
     "linear": Content.LINEAR,
@@ -48,7 +48,7 @@ CONTENTS = {
 """The contents of tables by those of their tensors."""
 
 FEW_ROWS = 2
-"""With more states than so many times the rows of a batch, a table has rows for these only."""
+"""A table with more states per row of the batch has rows for the states of the batch only."""
 
 STATES = 1
 """The axis of the states of a table (K, V), and of the units that a weight (K, I) weighs."""
@@ -243,7 +243,7 @@ class _Planner(ArrayBuilder):
         return Read(source.layer, name, SOFTMAX if is_softmax else "weight")
 
     def _is_of_leaf(self, source: Source, name: str) -> bool:
-        """Whether the last operator of a parameter reads leaves, and kernels can apply it: others need doubles."""
+        """Return whether the last operator of a parameter reads leaves, and kernels can apply it."""
         return parameters_of(layer_of(self.circuit, source))[name].keeps_digits
 
     def _read(self, read: Read, fold: int) -> int:

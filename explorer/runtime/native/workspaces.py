@@ -15,7 +15,7 @@ class Workspaces:
         self._free: list[Memory] = []
 
     def borrow(self, size: int) -> Memory:
-        """At least so many bytes, with any content."""
+        """Return memory of at least `size` bytes, with any content."""
         while self._free:
             try:
                 found = self._free.pop()

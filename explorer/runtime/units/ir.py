@@ -64,7 +64,7 @@ class Units:
     units: Mapping[int, Unit]
     outputs: tuple[int, ...]
     slots: Mapping[int, int] = field(default_factory=dict[int, int])
-    """Where the values of each unit that is computed are kept, once that has been decided."""
+    """The slot of the values of each computed unit, once slots are planned."""
 
     @cached_property
     def users(self) -> Mapping[int, tuple[int, ...]]:
@@ -77,7 +77,7 @@ class Units:
 
     @cached_property
     def counts_errors_once(self) -> bool:
-        """Whether no product has two factors that depend on one unit, as in decomposable circuits.
+        """Return whether no product has two factors that depend on one unit, as in decomposable circuits.
 
         Then a relative error e of a unit changes each value by at most e, and not by 2 e. False, too, if there are so
         many units that the answer would need much memory.
@@ -98,7 +98,7 @@ class Units:
 
     @property
     def num_slots(self) -> int:
-        """How many places values need at a time."""
+        """The number of slots that values need at a time."""
         return 1 + max(self.slots.values(), default=-1)
 
     def computed(self) -> Iterator[tuple[int, Unit]]:
@@ -112,7 +112,7 @@ class Units:
         return tuple(number for number, unit in self.units.items() if unit.kind is Kind.TABLE and number in read)
 
     def counts(self) -> dict[str, int]:
-        """How many units of each kind are computed, and how many tables they read."""
+        """Return the number of computed units of each kind, and of the tables that they read."""
         tables = len(self.read_tables)
         found = {Kind.TABLE.value: tables} if tables else {}
         for _, unit in self.computed():

@@ -1,4 +1,4 @@
-"""Why a pass leaves a unit as it is, for whoever observes the pass."""
+"""Reasons why a pass leaves a unit as it is, for the observer of the pass."""
 
 from collections.abc import Callable
 

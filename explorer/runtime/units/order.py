@@ -102,7 +102,7 @@ def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[
 
 
 def _slots_needed(units: Units) -> Mapping[int, int]:
-    """How many slots the evaluation of a unit needs if nothing is shared (the numbers of Sethi and Ullman 1970)."""
+    """Return the slots that each unit needs if nothing is shared (the numbers of Sethi and Ullman 1970)."""
     needs: dict[int, int] = {}
     for number, unit in units.units.items():
         if unit.kind is Kind.TABLE:

@@ -35,7 +35,7 @@ def combine_tables(units: Units, leave: Leave = nobody) -> Units:
 
 
 def _why_computed(unit: Unit, read: Sequence[Unit]) -> str:
-    """Why a unit cannot be a table; empty if it can."""
+    """Return why a unit cannot be a table; empty if it can."""
     for one in read:
         if one.kind is not Kind.TABLE:
             return f"it reads a {one.kind.value}, which is computed for each row"
@@ -53,14 +53,14 @@ def _variable(table: Unit) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnitsPass:
-    """What a pass does to units, and the kinds of units that it looks at; none: all of them."""
+    """A pass on units, and the kinds of units that it looks at; none: all of them."""
 
     change: Callable[[Units, Leave], Units]
     looks_at: tuple[Kind, ...] = ()
 
     @property
     def doc(self) -> str:
-        """What it does, in one sentence."""
+        """Return what it does, in one sentence."""
         return (getdoc(self.change) or "").partition("\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""Where products are computed: within the sum that reads them, in the logarithmic domain, or in parts.
+"""Passes on products: they are computed within the sum that reads them, in the logarithmic domain, or in parts.
 
 A product that one sum reads is computed row by row in that sum. A product of normal densities is computed from their
 logarithms: densities of narrow distributions, each divided by its largest one, would underflow. A product of many
@@ -39,7 +39,7 @@ def multiply_densities(units: Units, leave: Leave = nobody) -> Units:
 
 
 def _multiplies(unit: Unit) -> bool:
-    """Whether a unit has one product to compute, of several factors."""
+    """Return whether a unit has one product to compute, of several factors."""
     return (unit.kind is Kind.PRODUCT or unit.kind is Kind.SUM) and len(unit.inputs) > unit.terms == 1
 
 
@@ -73,7 +73,7 @@ def multiply_within_sums(units: Units, leave: Leave = nobody) -> Units:
 
 
 def _why_separate(units: Units, number: int, outputs: Container[int]) -> str:
-    """Why what a sum reads is not computed within the sum; empty if it is."""
+    """Return why what a sum reads is not computed within the sum; empty if it is."""
     unit = units.units[number]
     if unit.kind is not Kind.PRODUCT:
         return f"it reads a {unit.kind.value}, not a product"
