@@ -8,7 +8,7 @@ from explorer.backend import EvaluatedCircuit
 from explorer.bench.machine_limits import MachineLimits, measure_machine_limits
 from explorer.errors import LoweringError
 from explorer.runtime.recording.snapshot import UnitsSnapshot
-from explorer.runtime.units import Units, lower_to_units, plan_units
+from explorer.runtime.units import Plan, lower_to_units, plan_units
 from explorer.runtime.work import measure_work, total_work
 from explorer.timings import CPU, Timing
 from explorer.trace import Trace
@@ -39,7 +39,7 @@ def with_roofs_of_steps(timings: Sequence[Timing], trace: Trace, num_threads: in
     return tuple(found)
 
 
-def _roof_ms(units: Units, circuit: EvaluatedCircuit, rows: int, num_threads: int) -> float | None:
+def _roof_ms(units: Plan, circuit: EvaluatedCircuit, rows: int, num_threads: int) -> float | None:
     limits = machine_limits(num_threads)
     if limits is None:
         return None

@@ -17,7 +17,7 @@ from explorer.runtime.native.program import NativeProgram
 from explorer.runtime.native.structures import NativeCircuit
 from explorer.runtime.recording.running import StepBackend
 from explorer.runtime.recording.snapshot import UnitsSnapshot
-from explorer.runtime.units import Unit
+from explorer.runtime.units import KernelCall
 from explorer.timings import CPU, LAYER, SUM, WHOLE, Estimate, Timing
 from explorer.trace import Trace
 
@@ -108,7 +108,7 @@ class _Groups:
             raise LoweringError("a variable has a value that it cannot have")
 
 
-def _group_of(unit: Unit) -> object:
+def _group_of(unit: KernelCall) -> object:
     """Units that are equal here are of one group: a layer has more than one if its folds differ."""
     layer = [(source.layer, source.part) for source in unit.sources[:1]]
     return (unit.kind, *layer, unit.terms, len(unit.inputs), unit.width)

@@ -18,7 +18,7 @@ from explorer.backend import EvaluatedCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.kernel_types import DOUBLE
 from explorer.runtime.memory import concat
-from explorer.runtime.units import WEIGHTED, Kind, Source, Units, input_table, layer_of, states_of
+from explorer.runtime.units import WEIGHTED, Kind, Plan, Source, input_table, layer_of, states_of
 
 MARGIN = 1 + 1e-5
 """Sums of weights are rounded; bounds are not smaller than the sums."""
@@ -43,7 +43,7 @@ class Constants:
     `problem` says why the units may not be evaluated with these parameters; it is empty if they may.
     """
 
-    units: Units
+    units: Plan
     lanes: int
     offsets: Mapping[int, Offsets]
     floats: Tensor
@@ -61,7 +61,7 @@ class Constants:
 def pack_constants(
     circuit: EvaluatedCircuit,
     layer_values: LayerValues,
-    units: Units,
+    units: Plan,
     lanes: int,
     dtype: torch.dtype = torch.float32,
 ) -> Constants:
@@ -78,7 +78,7 @@ def pack_constants(
 
 class _Packer:
     def __init__(
-        self, circuit: EvaluatedCircuit, layer_values: LayerValues, units: Units, lanes: int, dtype: torch.dtype
+        self, circuit: EvaluatedCircuit, layer_values: LayerValues, units: Plan, lanes: int, dtype: torch.dtype
     ) -> None:
         self.circuit = circuit
         self.dtype = dtype
@@ -97,7 +97,7 @@ class _Packer:
 
     def pack(self) -> None:
         for group in _groups(self.units):
-            kind = self.units.units[group[0]].kind
+            kind = self.units.calls[group[0]].kind
             if kind is Kind.GAUSSIAN:
                 self._pack_densities(group)
             elif kind in WEIGHTED:
@@ -122,13 +122,13 @@ class _Packer:
 
     def _pack_weights(self, kind: Kind, group: Sequence[int]) -> None:
         """Weights (I, O) of each unit, and for each term a bound on the sum of the weights of an output unit."""
-        source = self.units.units[group[0]].sources[0]
-        folds = [self.units.units[number].sources[0].fold for number in group]
+        source = self.units.calls[group[0]].sources[0]
+        folds = [self.units.calls[number].sources[0].fold for number in group]
         weight = self._parameters(source)["weight"].flatten(2)[folds]  # (U, O, I)
         if not bool((weight >= 0).all()):
             layer = type(self.circuit.graph.nodes[source.layer]).__name__
             self.problem = f"a weight of layer {source.layer} ({layer}) is negative or NaN: bounds hold for others only"
-        terms = self.units.units[group[0]].terms
+        terms = self.units.calls[group[0]].terms
         if kind is Kind.MIXING:
             sums = weight.amax(dim=1)  # (U, H)
         else:
@@ -142,7 +142,7 @@ class _Packer:
     def _pack_densities(self, group: Sequence[int]) -> None:
         """For each density rows of means, 1 / (sqrt(2) stddev) and constants; a unit has those of its factors."""
         for number in group:
-            unit = self.units.units[number]
+            unit = self.units.calls[number]
             blocks: list[Tensor] = []
             for source in unit.sources:
                 prepared = self._parameters(source)
@@ -164,7 +164,7 @@ class _Packer:
         read = set(self.units.read_tables)
         logarithms: dict[int, Tensor] = {}
         for group in _groups(self.units):
-            if self.units.units[group[0]].kind is not Kind.TABLE:
+            if self.units.calls[group[0]].kind is not Kind.TABLE:
                 continue
             tables = self._logarithms(group, logarithms)  # (U, V, O)
             logarithms.update(zip(group, tables, strict=True))
@@ -187,7 +187,7 @@ class _Packer:
 
     def _scales(self, group: Sequence[int], tables: Tensor) -> tuple[Tensor, Tensor]:
         """The logarithm (U, V) that each row is divided by, and a bound (U, V) on what its elements have lost."""
-        top, unit = tables.amax(dim=2), self.units.units[group[0]]
+        top, unit = tables.amax(dim=2), self.units.calls[group[0]]
         if unit.inputs:
             top, lost = self._scales_of_sums(group, top)
         else:
@@ -201,31 +201,31 @@ class _Packer:
 
         That is much of a row whose own numbers are far below it.
         """
-        unit = self.units.units[group[0]]
+        unit = self.units.calls[group[0]]
         weight = self._parameters(unit.sources[0]).get("weight")  # (F, O, I)
-        below = [self.units.units[number].inputs for number in group]
+        below = [self.units.calls[number].inputs for number in group]
         peak, lost = (
             torch.stack([found[one] for read in below for one in read]).unflatten(0, (len(group), -1)).amax(dim=1)
             for found in (self.tops, self.lost)
         )
         top = torch.where(top == -torch.inf, peak, top)
         if weight is not None:  # or values are only rearranged
-            weight, folds = weight.flatten(2), [self.units.units[number].sources[0].fold for number in group]
+            weight, folds = weight.flatten(2), [self.units.calls[number].sources[0].fold for number in group]
             norm = weight.sum(dim=2).amax(dim=1)[folds].unsqueeze(1)  # (U, 1)
             lost = MARGIN * norm * (lost + DOUBLE.smallest) + weight.shape[2] * DOUBLE.smallest
         return top, lost * torch.exp((peak - top).clamp(min=0.0))
 
     def _logarithms(self, group: Sequence[int], below: Mapping[int, Tensor]) -> Tensor:
         """The tables (U, V, O) of units of one layer, as logarithms, computed by the layer itself."""
-        source = self.units.units[group[0]].sources[0]
-        folds = [self.units.units[number].sources[0].fold for number in group]
+        source = self.units.calls[group[0]].sources[0]
+        folds = [self.units.calls[number].sources[0].fold for number in group]
         layer, semiring = layer_of(self.circuit, source), self.circuit.semiring
         parameters = self._parameters(source)
         if isinstance(layer, TorchInputLayer):
             x = states_of(layer, next(iter(parameters.values())).device)
             values = layer.forward(semiring, x, parameters)
             return values if folds == list(range(layer.num_folds)) else values[folds]
-        read = [below[one] for number in group for one in self.units.units[number].inputs]
+        read = [below[one] for number in group for one in self.units.calls[number].inputs]
         inputs = torch.stack(read).unflatten(0, (len(group), -1))
         return layer.forward(semiring, inputs, {name: value[folds] for name, value in parameters.items()})
 
@@ -245,11 +245,11 @@ def _filled(values: Tensor, width: int, by: float = 0.0) -> Tensor:
     return torch.nn.functional.pad(values, (0, width - values.shape[-1]), value=by)
 
 
-def _groups(units: Units) -> list[list[int]]:
+def _groups(units: Plan) -> list[list[int]]:
     """The units of equal kind, layer and shape, each after those that it reads."""
     heights: dict[int, int] = {}
     found: dict[tuple[object, ...], list[int]] = {}
-    for number, unit in units.units.items():
+    for number, unit in units.calls.items():
         heights[number] = 1 + max([heights[one] for one in unit.inputs], default=0) if unit.kind is Kind.TABLE else 0
         layer = [(source.layer, source.part) for source in unit.sources[:1]]
         states = input_table(units, unit).sources[0].layer if unit.kind is Kind.TABLE else -1

@@ -17,7 +17,7 @@ from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy, DoubleRows
 from explorer.runtime.graphs import CudaGraphs
 from explorer.runtime.snapshots import Snapshot, take_snapshot
-from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Units, num_states
+from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Plan, num_states
 
 FULL_PRECISION = ("none", "ieee", "highest")
 """The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
@@ -93,7 +93,7 @@ class PackedProgram(ABC, Generic[Numbers]):
     OF_ONE_PROCESS: ClassVar[tuple[str, ...]] = ("_doubles", "_packed", "_lock")
     """The attributes that a copy makes again: it has its own parameters, and addresses are of one process."""
 
-    units: Units
+    units: Plan
     lanes: int = 1
     """Number of packed numbers in a vector."""
 
@@ -220,7 +220,7 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
             node: {name: one.to(x.device) for name, one in some.items()} for node, some in constants.densities.items()
         }
         found = self.circuit.input_activations(x, tuple(values), values)
-        sources = [[self.units.units[number].sources[0] for number in group] for group in groups]
+        sources = [[self.units.calls[number].sources[0] for number in group] for group in groups]
         return tuple(found[some[0].layer][[source.fold for source in some]] for some in sources)
 
     # ------------------------------------------------------------------ what neither x nor parameters change
@@ -248,7 +248,7 @@ class Columns:
     continuous: tuple[int, ...]
 
 
-def columns_of(circuit: EvaluatedCircuit, units: Units, tables: Sequence[int]) -> Columns:
+def columns_of(circuit: EvaluatedCircuit, units: Plan, tables: Sequence[int]) -> Columns:
     """The columns that tables and densities read, and those of which the circuit refuses bad values as well."""
     nodes = circuit.graph.nodes.values()
     discrete = [pair for pair in dict.fromkeys(state_of(circuit, units, one) for one in tables) if pair[0] >= 0]
@@ -269,9 +269,9 @@ def columns_of(circuit: EvaluatedCircuit, units: Units, tables: Sequence[int]) -
     return Columns(tuple(dict.fromkeys(discrete)), tuple(dict.fromkeys(continuous)))
 
 
-def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int, int]:
+def state_of(circuit: EvaluatedCircuit, units: Plan, number: int) -> tuple[int, int]:
     """The variable of a table and the number of its states; (-1, 1) if it has none."""
-    variables = units.units[number].variables
+    variables = units.calls[number].variables
     return (variables[0] if variables else -1, num_states(circuit, units, number))
 
 

@@ -104,7 +104,7 @@ def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Alike) -> l
     if group.kind is Kind.MIXING:
         return [rows(starts, group.terms * group.width).view(-1, group.terms, group.width), norms]
     if group.kind is Kind.TENSOR_DOT:
-        unit = constants.units.units[group.members[0]]
+        unit = constants.units.calls[group.members[0]]
         layer = layer_of(circuit, unit.sources[0])
         assert isinstance(layer, TorchTensorDotLayer)
         outputs, summands = layer.weight.shape

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 
 from explorer.backend import EvaluatedCircuit, TorchTensorDotLayer
-from explorer.runtime.units import Kind, Unit, Units, layer_of, num_states
+from explorer.runtime.units import KernelCall, Kind, Plan, layer_of, num_states
 
 FLOAT_BYTES = 4
 DENSITY_FLOPS = 5
@@ -35,7 +35,7 @@ class Work:
         return max(self.flops / flops_per_second, self.num_bytes / bytes_per_second)
 
 
-def measure_work(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, Work]:
+def measure_work(units: Plan, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, Work]:
     """The work of each computed unit of a circuit for some rows.
 
     The rows of a table count for the first unit that reads it. Of a table with V states as many rows are read as
@@ -56,9 +56,9 @@ def total_work(works: Sequence[Work]) -> Work:
     return reduce(add, works, Work())
 
 
-def _work_of(units: Units, circuit: EvaluatedCircuit, unit: Unit, rows: int) -> Work:
+def _work_of(units: Plan, circuit: EvaluatedCircuit, unit: KernelCall, rows: int) -> Work:
     """Return what one unit computes for some rows, and the bytes of its parameters."""
-    widths = [units.units[one].width for one in unit.inputs]
+    widths = [units.calls[one].width for one in unit.inputs]
     out, factors = unit.width, len(unit.inputs) // unit.terms
     products = unit.terms * (factors - 1) * widths[0] if widths else 0
     match unit.kind:
@@ -90,7 +90,7 @@ def _work_of(units: Units, circuit: EvaluatedCircuit, unit: Unit, rows: int) -> 
     return Work(float(rows * flops), float(FLOAT_BYTES * weights))
 
 
-def _table_bytes(units: Units, circuit: EvaluatedCircuit, number: int, rows: int) -> float:
+def _table_bytes(units: Plan, circuit: EvaluatedCircuit, number: int, rows: int) -> float:
     """The bytes of the rows of a table that are read for uniform values of its variable."""
     states = num_states(circuit, units, number)
-    return FLOAT_BYTES * units.units[number].width * states * (1 - (1 - 1 / states) ** rows)
+    return FLOAT_BYTES * units.calls[number].width * states * (1 - (1 - 1 / states) ** rows)

@@ -15,7 +15,7 @@ from explorer.runtime import Certificate, FastCircuit, fast, packed
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import program
 from explorer.runtime.snapshots import take_snapshot
-from explorer.runtime.units import Kind, Unit, Units, ir, lower_to_units, plan_units
+from explorer.runtime.units import KernelCall, Kind, Plan, ir, lower_to_units, plan_units
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -261,11 +261,11 @@ def test_values_that_shrink_in_hundreds_of_steps_keep_their_certificates(is_trai
             torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-4, atol=1e-5)
 
 
-def chained(*products: tuple[int, ...]) -> Units:
+def chained(*products: tuple[int, ...]) -> Plan:
     """Two leaves, 0 and 1, a sum of the first, 2, and products of these from 3 on."""
-    sums = {0: Unit(Kind.TABLE, 1), 1: Unit(Kind.TABLE, 1), 2: Unit(Kind.SUM, 1, inputs=(0,))}
-    made = {number: Unit(Kind.PRODUCT, 1, inputs=inputs) for number, inputs in enumerate(products, 3)}
-    return Units({**sums, **made}, (2 + len(products),))
+    sums = {0: KernelCall(Kind.TABLE, 1), 1: KernelCall(Kind.TABLE, 1), 2: KernelCall(Kind.SUM, 1, inputs=(0,))}
+    made = {number: KernelCall(Kind.PRODUCT, 1, inputs=inputs) for number, inputs in enumerate(products, 3)}
+    return Plan({**sums, **made}, (2 + len(products),))
 
 
 def test_errors_count_once_where_no_product_has_two_factors_that_depend_on_one_unit(monkeypatch: pytest.MonkeyPatch):
@@ -276,9 +276,9 @@ def test_errors_count_once_where_no_product_has_two_factors_that_depend_on_one_u
     assert not chained((2, 1), (3, 1)).counts_errors_once
     assert not chained((0, 1, 0)).counts_errors_once
     assert not chained((2, 1, 0)).counts_errors_once
-    several_terms = {2: Unit(Kind.SUM, 1, inputs=(0, 1), terms=2), 3: Unit(Kind.PRODUCT, 1, inputs=(2, 0))}
-    assert not Units({**chained((0, 1)).units, **several_terms}, (3,)).counts_errors_once
-    either = Units({**chained((2, 1)).units, 4: Unit(Kind.SUM, 1, inputs=(3, 2), terms=2)}, (4,))
+    several_terms = {2: KernelCall(Kind.SUM, 1, inputs=(0, 1), terms=2), 3: KernelCall(Kind.PRODUCT, 1, inputs=(2, 0))}
+    assert not Plan({**chained((0, 1)).calls, **several_terms}, (3,)).counts_errors_once
+    either = Plan({**chained((2, 1)).calls, 4: KernelCall(Kind.SUM, 1, inputs=(3, 2), terms=2)}, (4,))
     assert either.counts_errors_once, "terms are added up: a value has the larger error"
     assert lower_to_units(TorchCompiler().compile(load_named("digits"))).counts_errors_once
     monkeypatch.setattr(ir, "MAX_DEPENDENCY_BITS", 1)
@@ -292,7 +292,7 @@ def test_where_errors_may_count_twice_rows_are_not_certified_instead(monkeypatch
     precise = copy.deepcopy(circuit).double()(x)
     again: list[int] = []
     for is_once in (True, False):
-        monkeypatch.setattr(Units, "counts_errors_once", is_once)
+        monkeypatch.setattr(Plan, "counts_errors_once", is_once)
         made = fast(circuit, backend="native")
         torch.testing.assert_close(made(x).double(), precise, rtol=2e-7, atol=3e-6)
         assert made.certificate is not None
@@ -318,12 +318,12 @@ def test_relative_errors_add_up(steps: int, is_certified: bool):
     circuit = TorchCompiler(optimize=False).compile(b.build(top))
     planned = plan_units(lower_to_units(circuit))
     first = last = planned.outputs[0]
-    units, slots = dict(planned.units), dict(planned.slots)
+    units, slots = dict(planned.calls), dict(planned.slots)
     for number in range(100, 100 + steps):
-        units[number] = Unit(Kind.SUM, 1, units[first].sources, (last,))
+        units[number] = KernelCall(Kind.SUM, 1, units[first].sources, (last,))
         slots[number] = 1 - slots[last]
         last = number
-    repeated = program.NativeProgram(circuit, Units(units, (last,), slots))
+    repeated = program.NativeProgram(circuit, Plan(units, (last,), slots))
     found = repeated.run(repeated.packed().numbers.single, torch.zeros(1, 2, dtype=torch.int64))
     assert found is not None
     assert bool(found[1]) == is_certified

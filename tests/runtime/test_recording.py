@@ -16,7 +16,7 @@ from explorer.errors import DataTypeError, RuleError, ValueRangeError
 from explorer.levels import StatePass
 from explorer.runtime.recording.passes import passes
 from explorer.runtime.recording.snapshot import UnitsSnapshot
-from explorer.runtime.units import Units, lower_to_units, plan_units
+from explorer.runtime.units import Plan, lower_to_units, plan_units
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
@@ -52,15 +52,15 @@ def sentences(trace: Trace) -> list[list[str]]:
     return [wrap(sentence_of(TraceIndex(trace), step.index), 100) for step in trace.steps]
 
 
-def units_after(trace: Trace, step: int | str) -> Units:
+def units_after(trace: Trace, step: int | str) -> Plan:
     found = trace.step(step).snapshot
     assert isinstance(found, UnitsSnapshot)
     return found.units
 
 
-def in_order(units: Units) -> list[tuple[object, ...]]:
+def in_order(units: Plan) -> list[tuple[object, ...]]:
     """The units, each named by its position."""
-    places = {number: place for place, number in enumerate(units.units)}
+    places = {number: place for place, number in enumerate(units.calls)}
     return [
         (
             one.kind,
@@ -70,7 +70,7 @@ def in_order(units: Units) -> list[tuple[object, ...]]:
             one.terms,
             units.slots.get(number),
         )
-        for number, one in units.units.items()
+        for number, one in units.calls.items()
     ]
 
 

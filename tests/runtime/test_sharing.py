@@ -16,7 +16,7 @@ from explorer.runtime import fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import evaluating
 from explorer.runtime.native.evaluating import SharedUnits, UnitShares, share_units
-from explorer.runtime.units import Kind, Units, lower_to_units, plan_units
+from explorer.runtime.units import Kind, Plan, lower_to_units, plan_units
 from explorer.symbolic import CircuitBuilder, ConstantInitializer, PolynomialLayer, TensorParameter
 from explorer.templates import hmm, load_named
 from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, has_compiler
@@ -43,7 +43,7 @@ def compiled(name: str) -> TorchCircuit:
 
 
 @cache
-def planned(circuit: TorchCircuit) -> Units:
+def planned(circuit: TorchCircuit) -> Plan:
     return plan_units(lower_to_units(circuit))
 
 
@@ -63,9 +63,9 @@ def test_threads_read_nothing_of_each_other(small_circuits_are_shared: None, thr
     assert len(own) == threads
     assert sorted(chain(*own, rest)) == sorted(number for number, _ in units.computed())
     for share in own:
-        read = {one for number in share for one in units.units[number].inputs}
-        assert {one for one in read if units.units[one].kind is not Kind.TABLE} <= set(share)
-        assert [number for number in units.units if number in set(share)] == share
+        read = {one for number in share for one in units.calls[number].inputs}
+        assert {one for one in read if units.calls[one].kind is not Kind.TABLE} <= set(share)
+        assert [number for number in units.calls if number in set(share)] == share
     taken = [{shared.units.slots[number] for number in share} for share in own]
     assert sum(map(len, taken)) == len(set().union(*taken))
 
@@ -79,7 +79,7 @@ def test_rows_of_a_slot_keep_their_places_while_threads_compute_some_of_them_eac
     circuit = compiled(name)
     shared = share_units(planned(circuit), circuit, 256, threads)
     assert shared is not None
-    units, slots, (*own, rest) = shared.units.units, shared.units.slots, shares_of(shared)
+    units, slots, (*own, rest) = shared.units.calls, shared.units.slots, shares_of(shared)
     widths, holds = dict[int, int](), dict[int, int]()
     for number in shared.units.slots:
         for one in units[number].inputs:

@@ -96,7 +96,7 @@ def test_what_is_dropped_next_to_the_peak_of_densities_is_in_the_bound():
 @pytest.mark.parametrize(("states", "kind"), [(1 << 16, Kind.TABLE), ((1 << 16) + 1, Kind.DENSITY)])
 def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_evaluated(states: int, kind: Kind):
     compiled = compile_circuit(image_circuit(1, 2, units=2, states=states), fold=True, optimize=True)
-    assert {unit.kind for unit in lower_to_units(compiled).units.values() if unit.variables} == {kind}
+    assert {unit.kind for unit in lower_to_units(compiled).calls.values() if unit.variables} == {kind}
     x = torch.tensor([[states - 1, 0], [states - 2, states - 1], [1, 2]])
     made = assert_trains(compiled, x)
     with torch.no_grad():

@@ -79,7 +79,7 @@ def test_a_tile_waits_for_all_users_of_a_density_in_the_previous_tile():
     shared, other = b.hadamard(x, y), b.hadamard(x, z)
     near, far = b.hadamard(b.sum(shared, num_units=1), z), b.hadamard(b.sum(other, num_units=1), y)
     circuit = compile_circuit(b.build(b.sum(near, far, num_units=1)), fold=False, optimize=True)
-    units = list(plan_training_units(lower_to_units(circuit)).units.values())
+    units = list(plan_training_units(lower_to_units(circuit)).calls.values())
     turns = plan_training(circuit, 4).turns
     readers = [
         [at for at, unit in enumerate(units) if unit.kind is Kind.GAUSSIAN and density in unit.sources]

@@ -313,7 +313,7 @@ def test_copies_and_pickles_are_independent(small: TorchCircuit):
 @torch.no_grad()
 def test_values_of_a_slot_are_read_before_another_unit_gets_it():
     program = LaunchProgram(compile_circuit(image_circuit(8, 8, units=2)))
-    launches, units = program.launches, program.units.units
+    launches, units = program.launches, program.units.calls
     holds: dict[tuple[int, int], int] = {}
     for launch in launches.launches:
         for number in launch.members:

@@ -6,7 +6,7 @@ from explorer.backend import TorchHadamardLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
 from explorer.graph import Graph
-from explorer.runtime.units import PASSES, Kind, Unit, Units, lower_to_units, plan_units
+from explorer.runtime.units import PASSES, KernelCall, Kind, Plan, lower_to_units, plan_units
 from explorer.runtime.units.order import depth_first, with_slots, without_unused
 from explorer.runtime.units.passes import combine_tables
 from explorer.runtime.units.products import multiply_densities, multiply_within_sums, split_products
@@ -15,12 +15,12 @@ from explorer.templates import gallery, load_named
 from tests.symbolic.building import coin
 
 
-def units_of(*units: Unit, outputs: tuple[int, ...] = ()) -> Units:
-    return Units(dict(enumerate(units)), outputs or (len(units) - 1,))
+def units_of(*units: KernelCall, outputs: tuple[int, ...] = ()) -> Plan:
+    return Plan(dict(enumerate(units)), outputs or (len(units) - 1,))
 
 
-def table(variable: int, width: int = 2) -> Unit:
-    return Unit(Kind.TABLE, width, variables=(variable,))
+def table(variable: int, width: int = 2) -> KernelCall:
+    return KernelCall(Kind.TABLE, width, variables=(variable,))
 
 
 def test_a_circuit_of_two_pairs_of_coins_as_units():
@@ -47,13 +47,13 @@ def test_planned_units_are_in_order_and_no_slot_is_overwritten_while_it_is_neede
     planned = plan_units(lower_to_units(TorchCompiler().compile(load_named(name))))
     seen: set[int] = set()
     holds: dict[int, int] = {}
-    for number, unit in planned.units.items():
+    for number, unit in planned.calls.items():
         assert seen.issuperset(unit.inputs)
         seen.add(number)
         if unit.kind is Kind.TABLE:
             continue
         for one in unit.inputs:
-            assert planned.units[one].kind is Kind.TABLE or holds[planned.slots[one]] == one
+            assert planned.calls[one].kind is Kind.TABLE or holds[planned.slots[one]] == one
         assert planned.slots[number] not in {planned.slots[one] for one in unit.inputs if one in planned.slots}
         holds[planned.slots[number]] = number
     assert all(holds[planned.slots[one]] == one for one in planned.outputs if one in planned.slots)
@@ -65,58 +65,58 @@ def test_a_sum_of_tables_by_one_variable_is_a_table():
             table(0),
             table(0),
             table(1),
-            Unit(Kind.SUM, 3, inputs=(0, 1), terms=2),
-            Unit(Kind.SUM, 3, inputs=(0, 2), terms=2),
-            Unit(Kind.SUM, 1, inputs=(3,)),
-            Unit(Kind.SUM, 3, inputs=(0, 1)),  # of a product
+            KernelCall(Kind.SUM, 3, inputs=(0, 1), terms=2),
+            KernelCall(Kind.SUM, 3, inputs=(0, 2), terms=2),
+            KernelCall(Kind.SUM, 1, inputs=(3,)),
+            KernelCall(Kind.SUM, 3, inputs=(0, 1)),  # of a product
         )
     )
-    assert [unit.kind for unit in found.units.values()][3:] == [Kind.TABLE, Kind.SUM, Kind.TABLE, Kind.SUM]
-    assert found.units[5].variables == (0,)
+    assert [unit.kind for unit in found.calls.values()][3:] == [Kind.TABLE, Kind.SUM, Kind.TABLE, Kind.SUM]
+    assert found.calls[5].variables == (0,)
 
 
 def test_densities_that_are_multiplied_are_one_unit():
-    densities = [Unit(Kind.GAUSSIAN, 2, variables=(variable,)) for variable in range(3)]
+    densities = [KernelCall(Kind.GAUSSIAN, 2, variables=(variable,)) for variable in range(3)]
     found = multiply_densities(
         units_of(
             *densities,
             table(3),
-            Unit(Kind.PRODUCT, 2, inputs=(0, 1, 2)),
-            Unit(Kind.SUM, 2, inputs=(0, 3, 1)),
-            Unit(Kind.SUM, 2, inputs=(0, 1), terms=2),
+            KernelCall(Kind.PRODUCT, 2, inputs=(0, 1, 2)),
+            KernelCall(Kind.SUM, 2, inputs=(0, 3, 1)),
+            KernelCall(Kind.SUM, 2, inputs=(0, 1), terms=2),
             outputs=(4, 5, 6),
         )
     )
-    assert found.units[4] == Unit(Kind.GAUSSIAN, 2, variables=(0, 1, 2))
-    assert found.units[7] == Unit(Kind.GAUSSIAN, 2, variables=(0, 1))
-    assert found.units[5].inputs == (7, 3)
-    assert found.units[6].inputs == (0, 1)
+    assert found.calls[4] == KernelCall(Kind.GAUSSIAN, 2, variables=(0, 1, 2))
+    assert found.calls[7] == KernelCall(Kind.GAUSSIAN, 2, variables=(0, 1))
+    assert found.calls[5].inputs == (7, 3)
+    assert found.calls[6].inputs == (0, 1)
 
 
 def test_products_that_one_sum_reads_are_computed_there():
-    product = Unit(Kind.PRODUCT, 2, inputs=(0, 1))
+    product = KernelCall(Kind.PRODUCT, 2, inputs=(0, 1))
     sums = (
-        Unit(Kind.SUM, 1, inputs=(2, 3), terms=2),
-        Unit(Kind.MIXING, 2, inputs=(4,)),
-        Unit(Kind.SUM, 1, inputs=(4,)),
+        KernelCall(Kind.SUM, 1, inputs=(2, 3), terms=2),
+        KernelCall(Kind.MIXING, 2, inputs=(4,)),
+        KernelCall(Kind.SUM, 1, inputs=(4,)),
     )
     before = units_of(table(0), table(1), product, product, product, *sums, outputs=(5, 6, 7))
     found = without_unused(multiply_within_sums(before))
-    assert found.units[5].inputs == (0, 1, 0, 1)
-    assert found.units[5].factors == ((0, 1), (0, 1))
-    assert found.units[6].inputs == (4,), "two units read it"
-    assert list(found.units) == [0, 1, 4, 5, 6, 7]
+    assert found.calls[5].inputs == (0, 1, 0, 1)
+    assert found.calls[5].factors == ((0, 1), (0, 1))
+    assert found.calls[6].inputs == (4,), "two units read it"
+    assert list(found.calls) == [0, 1, 4, 5, 6, 7]
 
 
 def test_a_product_of_many_factors_is_computed_in_parts():
     inputs = tuple(range(18))
-    for user in (Unit(Kind.PRODUCT, 2, inputs=inputs), Unit(Kind.SUM, 1, inputs=inputs)):
+    for user in (KernelCall(Kind.PRODUCT, 2, inputs=inputs), KernelCall(Kind.SUM, 1, inputs=inputs)):
         found = split_products(units_of(*map(table, inputs), user))
-        products = {number: unit.inputs for number, unit in found.units.items() if unit.kind is Kind.PRODUCT}
+        products = {number: unit.inputs for number, unit in found.calls.items() if unit.kind is Kind.PRODUCT}
         assert max(map(len, products.values())) == 4
 
-        def leaves(number: int, found: Units = found) -> list[int]:
-            unit = found.units[number]
+        def leaves(number: int, found: Plan = found) -> list[int]:
+            unit = found.calls[number]
             return [leaf for one in unit.inputs for leaf in leaves(one)] if unit.inputs else [number]
 
         assert leaves(18) == list(inputs)
@@ -124,19 +124,19 @@ def test_a_product_of_many_factors_is_computed_in_parts():
 
 def test_what_needs_more_slots_is_evaluated_first():
     """A chain and a tree of two: the tree needs two slots, and then one."""
-    leaf = Unit(Kind.GAUSSIAN, 2, variables=(0,))
+    leaf = KernelCall(Kind.GAUSSIAN, 2, variables=(0,))
     found = with_slots(
         depth_first(
             units_of(
                 leaf,
                 leaf,
                 leaf,
-                Unit(Kind.PRODUCT, 2, inputs=(1, 2)),
-                Unit(Kind.PRODUCT, 2, inputs=(0, 3)),
+                KernelCall(Kind.PRODUCT, 2, inputs=(1, 2)),
+                KernelCall(Kind.PRODUCT, 2, inputs=(0, 3)),
             )
         )
     )
-    assert list(found.units) == [1, 2, 3, 0, 4]
+    assert list(found.calls) == [1, 2, 3, 0, 4]
     assert found.slots == {1: 0, 2: 1, 3: 2, 0: 0, 4: 1}
 
 

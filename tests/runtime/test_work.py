@@ -20,7 +20,7 @@ def planned(layer, inputs):
 
 
 def by_kind(units, works):
-    return {units.units[number].kind: work for number, work in works.items()}
+    return {units.calls[number].kind: work for number, work in works.items()}
 
 
 def test_a_sum_multiplies_its_factors_and_reads_its_weights_and_the_rows_of_both_tables():

@@ -111,7 +111,7 @@ class Evaluation:
 
     def _write(self) -> Results:
         outputs = self.launches.units.outputs
-        width = self.launches.units.units[outputs[0]].width
+        width = self.launches.units.calls[outputs[0]].width
         found = torch.empty((self.batch, len(outputs), width), device=self.x.device)
         certified = torch.empty(self.batch, dtype=torch.int8, device=self.x.device)
         out, size = power_of_two(width), rows_beside(power_of_two(width), 32)

@@ -14,7 +14,7 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.packed import columns_of, state_of
-from explorer.runtime.units import OF_ONE_LAYER, Kind, SlotStep, Units, num_states, slots_by_width, units_read
+from explorer.runtime.units import OF_ONE_LAYER, Kind, Plan, SlotStep, num_states, slots_by_width, units_read
 
 MAX_WIDTH = 8192
 """Maximum width of a unit: a program of a kernel has whole rows."""
@@ -57,7 +57,7 @@ class Launches:
     those that are read, by width.
     """
 
-    units: Units
+    units: Plan
     launches: tuple[Launch, ...]
     slots: Mapping[int, int]
     num_slots: Mapping[int, int]
@@ -72,7 +72,7 @@ class Launches:
         return f"<Launches: {len(self.launches)} of {sum(len(launch.members) for launch in self.launches)} units>"
 
 
-def plan_launches(units: Units, *, keep: bool = False) -> Launches:
+def plan_launches(units: Plan, *, keep: bool = False) -> Launches:
     """The launches of planned units; with `keep` each unit has a slot of its own, whose values stay.
 
     Raises: LoweringError for a kind of unit that has no kernel, or a width above `MAX_WIDTH`.
@@ -85,7 +85,7 @@ def plan_launches(units: Units, *, keep: bool = False) -> Launches:
     launches = tuple(_launch(units, members) for members in _members(units))
     widths = {number: unit.width for number, unit in units.computed()}
     steps = [
-        SlotStep(launch.members, [one for number in launch.members for one in units.units[number].inputs])
+        SlotStep(launch.members, [one for number in launch.members for one in units.calls[number].inputs])
         for launch in launches
     ]
     by_width = slots_by_width(steps, widths, kept=widths if keep else units.outputs)
@@ -93,33 +93,33 @@ def plan_launches(units: Units, *, keep: bool = False) -> Launches:
     num_slots = {width: 1 + max(found.values()) for width, found in by_width.items()}
     tables: dict[int, list[int]] = {}
     for number in units.read_tables:
-        tables.setdefault(units.units[number].width, []).append(number)
+        tables.setdefault(units.calls[number].width, []).append(number)
     return Launches(units, launches, slots, num_slots, {width: tuple(found) for width, found in tables.items()})
 
 
-def _members(units: Units) -> Sequence[tuple[int, ...]]:
+def _members(units: Plan) -> Sequence[tuple[int, ...]]:
     """The units of each launch, level by level, in the order of the folds that have their numbers."""
     levels: dict[int, int] = {}
     found: dict[tuple[object, ...], list[int]] = {}
     for number, unit in units.computed():
         level = levels[number] = 1 + max((levels.get(one, 0) for one in unit.inputs), default=0)
-        widths = tuple(units.units[one].width for one in unit.inputs)
+        widths = tuple(units.calls[one].width for one in unit.inputs)
         layers = tuple((one.layer, one.part) for one in unit.sources) if unit.kind in OF_ONE_LAYER else ()
         key = (level, unit.kind.value, unit.width, unit.terms, widths, len(unit.variables), layers)
         found.setdefault(key, []).append(number)
     launches = [found[key] for key in sorted(found, key=lambda key: key[0])]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
     def place(number: int) -> tuple[int, str, int]:
-        source = units.units[number].sources[0]
+        source = units.calls[number].sources[0]
         return source.layer, source.part, source.fold
 
     return [tuple(sorted(launch, key=place)) for launch in launches]
 
 
-def _launch(units: Units, members: tuple[int, ...]) -> Launch:
-    some = [units.units[number] for number in members]
+def _launch(units: Plan, members: tuple[int, ...]) -> Launch:
+    some = [units.calls[number] for number in members]
     first = some[0]
-    widths = tuple(units.units[one].width for one in first.inputs[: len(first.inputs) // first.terms])
+    widths = tuple(units.calls[one].width for one in first.inputs[: len(first.inputs) // first.terms])
     variables = tuple(zip(*(unit.variables for unit in some), strict=True))
     return Launch(first.kind, first.width, members, first.terms, widths, variables)
 
@@ -193,12 +193,12 @@ def place_launches(circuit: EvaluatedCircuit, launches: Launches, device: torch.
 
     of_launches = tuple(
         LaunchIndices(
-            reads([one for number in launch.members for one in units.units[number].inputs]),
+            reads([one for number in launch.members for one in units.calls[number].inputs]),
             tensor([launches.slots[number] for number in launch.members]),
-            tensor([points[one] for number in launch.members for one in units.units[number].variables])
+            tensor([points[one] for number in launch.members for one in units.calls[number].variables])
             if launch.kind is Kind.GAUSSIAN
             else tensor(()),
-            tensor(units_read(circuit, units.units[launch.members[0]]) if launch.kind is Kind.REARRANGE else ()),
+            tensor(units_read(circuit, units.calls[launch.members[0]]) if launch.kind is Kind.REARRANGE else ()),
         )
         for launch in launches.launches
     )

@@ -23,7 +23,7 @@ from explorer.runtime.graphs import launcher
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.packed_tensors import PackedTensors, Tables
-from explorer.runtime.units import WEIGHTED, Kind, Source, Units, layer_of, states_of
+from explorer.runtime.units import WEIGHTED, Kind, Plan, Source, layer_of, states_of
 
 Part = Callable[[Source], Tensor]
 """From a source to a tensor (F, ...) of all folds of its layer."""
@@ -97,18 +97,18 @@ class Read:
         return [Values(*some) for some in zip(self.densities, self.density_scales, self.density_bounds, strict=True)]
 
 
-def densities_by_layers(units: Units) -> Units:
+def densities_by_layers(units: Plan) -> Plan:
     """Units whose densities the layers evaluate."""
     found = {
         number: replace(unit, kind=Kind.DENSITY, variables=()) if unit.kind is Kind.GAUSSIAN else unit
-        for number, unit in units.units.items()
+        for number, unit in units.calls.items()
     }
-    return replace(units, units=found)
+    return replace(units, calls=found)
 
 
 def sources_of(circuit: TorchCircuit, launches: Launches, device: torch.device) -> Sources:
     """Return where launches read on a device."""
-    units = launches.units.units
+    units = launches.units.calls
 
     def folds(sources: Sequence[Source]) -> tuple[Folds, ...]:
         runs = groupby(sources, lambda one: (one.layer, one.part))

@@ -120,7 +120,7 @@ class LaunchTraining:
             return self._on_device
 
     def _alone(self, device: torch.device) -> tuple[Tensor, ...]:
-        units = self.units.units
+        units = self.units.calls
         counts = Counter(one for _, unit in self.units.computed() for one in unit.inputs) + Counter(self.units.outputs)
         return tuple(
             torch.tensor(
@@ -136,7 +136,7 @@ class LaunchTraining:
         )
 
     def _require_kernels(self) -> None:
-        units = self.units.units
+        units = self.units.calls
         held = self.circuit.held_tensors
         available = shared_bytes(held[0].device if held else torch.device("cpu"))
         for number, unit in self.units.computed():

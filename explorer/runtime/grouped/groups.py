@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
 from explorer.runtime.packed import state_of
-from explorer.runtime.units import OF_ONE_LAYER, Kind, Unit, Units, num_states
+from explorer.runtime.units import OF_ONE_LAYER, KernelCall, Kind, Plan, num_states
 
 OPERATORS_OF_GROUP = 4
 """The overhead of a group, in factors: with few numbers, it takes about as long as computing this many."""
@@ -64,7 +64,7 @@ class Group:
 class Groups:
     """The groups of a circuit in order of evaluation."""
 
-    units: Units
+    units: Plan
     groups: tuple[Group, ...]
     outputs: tuple[Read, ...]
     indices: tuple[tuple[int, ...], ...]
@@ -87,13 +87,13 @@ class Groups:
         return f"<Groups: {len(self.groups)} of {sum(len(group.members) for group in self.groups)} units>"
 
 
-def group_units(units: Units) -> Groups:
+def group_units(units: Plan) -> Groups:
     """The groups of planned units."""
     return _Grouper(units).groups()
 
 
 class _Grouper:
-    def __init__(self, units: Units) -> None:
+    def __init__(self, units: Plan) -> None:
         self.units = units
         self.group_of: dict[int, int] = {}
         self.members: list[list[int]] = []
@@ -114,7 +114,7 @@ class _Grouper:
         """Number the groups by the first of their units; units follow those that they read, and so do groups."""
         numbers: dict[tuple[object, ...], int] = {}
         for number, unit in self.units.computed():
-            read = tuple(self.group_of.get(one, -self.units.units[one].width) for one in unit.inputs)
+            read = tuple(self.group_of.get(one, -self.units.calls[one].width) for one in unit.inputs)
             layer = (unit.sources[0].layer, unit.sources[0].part) if unit.kind in OF_ONE_LAYER else None
             key = (unit.kind, unit.width, unit.terms, len(unit.variables), layer, read)
             group = self.group_of[number] = numbers.setdefault(key, len(numbers))
@@ -138,8 +138,8 @@ class _Grouper:
                 *(n for n in self.members[group] if n not in wanted[group]),
             ]
             self.rows.update((number, row) for row, number in enumerate(ordered))
-            for position in range(len(self.units.units[ordered[0]].inputs)):
-                want([self.units.units[number].inputs[position] for number in ordered])
+            for position in range(len(self.units.calls[ordered[0]].inputs)):
+                want([self.units.calls[number].inputs[position] for number in ordered])
 
     def _last_users(self) -> Mapping[int, tuple[int, ...]]:
         """For each group those that no later one reads, but for the groups of outputs."""
@@ -155,12 +155,12 @@ class _Grouper:
         return {user: tuple(groups) for user, groups in frees.items()}
 
     def _inputs(self, number: int) -> Iterator[int]:
-        return (self.group_of[one] for one in self.units.units[number].inputs if one in self.group_of)
+        return (self.group_of[one] for one in self.units.calls[number].inputs if one in self.group_of)
 
     def _group(self, number: int, last: Mapping[int, tuple[int, ...]]) -> Group:
         members = tuple(self.members[number])
-        units = [self.units.units[one] for one in members]
-        first: Unit = units[0]
+        units = [self.units.calls[one] for one in members]
+        first: KernelCall = units[0]
         factors = len(first.inputs) // first.terms
         reads = [self._read(tuple(unit.inputs[at] for unit in units)) for at in range(len(first.inputs))]
         by_term = tuple(tuple(reads[start : start + factors]) for start in range(0, len(reads), factors or 1))
@@ -168,7 +168,7 @@ class _Grouper:
         return Group(first.kind, first.width, members, first.terms, factors, by_term, variables, last.get(number, ()))
 
     def _read(self, numbers: tuple[int, ...]) -> Read:
-        width = self.units.units[numbers[0]].width
+        width = self.units.calls[numbers[0]].width
         group = self.group_of.get(numbers[0], -1)
         if group < 0:
             tables = self.tables.setdefault(width, [])

@@ -113,7 +113,7 @@ class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
                 for group in groups.groups
             ),
             tuple(
-                tensor(units_read(self.circuit, self.units.units[group.members[0]]))
+                tensor(units_read(self.circuit, self.units.calls[group.members[0]]))
                 if group.kind is Kind.REARRANGE
                 else tensor(())
                 for group in groups.groups

@@ -12,7 +12,7 @@ from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscre
 from explorer.runtime.constants import Constants, Offsets
 from explorer.runtime.kernel_types import KIND_NUMBERS, LINE_BYTES, SPAN_ROWS, SPAN_WIDTH
 from explorer.runtime.native.structures import NativeCircuit, NativeOperand, NativeUnit, records
-from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states, units_read
+from explorer.runtime.units import MAX_TABLE_ENTRIES, KernelCall, Kind, Plan, layer_of, num_states, units_read
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class NativeArrays:
     densities: tuple[int, ...]
 
 
-def make_arrays(circuit: EvaluatedCircuit, constants: Constants, units: Units) -> NativeArrays:
+def make_arrays(circuit: EvaluatedCircuit, constants: Constants, units: Plan) -> NativeArrays:
     """The arrays for packed constants, with the units of these in some order."""
     made = ArrayBuilder(circuit, units, constants.offsets, constants.lanes).build()
     made.native.constants, made.native.scales = constants.floats.data_ptr(), constants.doubles.data_ptr()
@@ -49,10 +49,10 @@ def max_lines_read(circuit: EvaluatedCircuit, constants: Constants) -> int:
 
     def of_table(number: int) -> int:
         states = num_states(circuit, units, number)
-        return lines(states * padded(units.units[number].width), states, states * 2)  # values, bounds, scales
+        return lines(states * padded(units.calls[number].width), states, states * 2)  # values, bounds, scales
 
-    def weight_rows(unit: Unit) -> int:
-        widths = [units.units[one].width for one in unit.inputs]
+    def weight_rows(unit: KernelCall) -> int:
+        widths = [units.calls[one].width for one in unit.inputs]
         match unit.kind:
             case Kind.SUM:
                 return sum(widths[:: len(widths) // unit.terms])
@@ -63,7 +63,7 @@ def max_lines_read(circuit: EvaluatedCircuit, constants: Constants) -> int:
             case _:
                 return 0
 
-    def of_unit(unit: Unit) -> int:
+    def of_unit(unit: KernelCall) -> int:
         width = padded(unit.width)
         found = lines(weight_rows(unit) * width) + sum(of_table(one) for one in unit.inputs if one not in units.slots)
         return found + (lines(*[3 * width] * len(unit.variables)) if unit.kind is Kind.GAUSSIAN else 0)
@@ -74,7 +74,7 @@ def max_lines_read(circuit: EvaluatedCircuit, constants: Constants) -> int:
 class ArrayBuilder:
     """Makes the arrays of units whose numbers have known offsets; each slot is as wide as the widest unit."""
 
-    def __init__(self, circuit: EvaluatedCircuit, units: Units, offsets: Mapping[int, Offsets], lanes: int) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, units: Plan, offsets: Mapping[int, Offsets], lanes: int) -> None:
         self.circuit = circuit
         self.units = units
         self.offsets = offsets
@@ -120,7 +120,7 @@ class ArrayBuilder:
             scratch_floats=self.scratch,
             scratch_fixed=self.scratch_fixed,
             num_outputs=len(outputs),
-            output_units=self.units.units[self.units.outputs[0]].width,
+            output_units=self.units.calls[self.units.outputs[0]].width,
             num_discrete=len(self.discrete),
             num_continuous=len(self.continuous),
             absorbs=self.units.counts_errors_once,
@@ -135,7 +135,7 @@ class ArrayBuilder:
 
     def density_rows(self, number: int, factor: int) -> int:
         """Return where the numbers of a factor of a product of densities are."""
-        return self.offsets[number].values + factor * 3 * self.padded(self.units.units[number].width)
+        return self.offsets[number].values + factor * 3 * self.padded(self.units.calls[number].width)
 
     def place_values(self) -> int:
         """Give each slot its place; returns the floats of all of them."""
@@ -143,12 +143,12 @@ class ArrayBuilder:
             one.place = max(one.slot, 0) * self.widest
         return max(self.units.num_slots, 1) * self.widest
 
-    def row(self, number: int, unit: Unit) -> NativeUnit:
+    def row(self, number: int, unit: KernelCall) -> NativeUnit:
         """The record of a unit; its operands are added."""
         offsets = self.offsets.get(number, Offsets(0))
         start, weight, terms = len(self.operands), offsets.values, unit.terms
         factors = len(unit.inputs) // unit.terms
-        in_units = self.units.units[unit.inputs[0]].width if unit.inputs else 0
+        in_units = self.units.calls[unit.inputs[0]].width if unit.inputs else 0
         for one in unit.inputs:
             self.add_operand(one)
         self.widest = max(self.widest, self.padded(unit.width))
@@ -168,7 +168,7 @@ class ArrayBuilder:
             case Kind.TUCKER:
                 self._need_scratch(in_units, 2 * self.padded(in_units) + self.padded(unit.width))
             case Kind.KRONECKER:
-                weight = self.padded(self.units.units[unit.inputs[1]].width)
+                weight = self.padded(self.units.calls[unit.inputs[1]].width)
             case Kind.REARRANGE:
                 weight = self._units_read(unit)
             case Kind.TENSOR_DOT:
@@ -207,7 +207,7 @@ class ArrayBuilder:
         if number in self.units.slots:
             self.operands.append(NativeOperand(slot=self.units.slots[number], variable=-1))
             return
-        offsets, unit = self.offsets[number], self.units.units[number]
+        offsets, unit = self.offsets[number], self.units.calls[number]
         variable = -1
         if unit.variables:
             variable = self.discrete.setdefault(
@@ -238,7 +238,7 @@ class ArrayBuilder:
         self.discrete = {key: at for at, key in enumerate(sorted(self.discrete))}
         self.continuous = {key: at for at, key in enumerate(sorted(self.continuous))}
 
-    def _units_read(self, unit: Unit) -> int:
+    def _units_read(self, unit: KernelCall) -> int:
         """Return where the positions begin that a unit reads: they are the same in all folds of a layer."""
         key = unit.sources[0].layer, unit.sources[0].part
         if key not in self.units_read_starts:
@@ -246,13 +246,13 @@ class ArrayBuilder:
             self.units_read += units_read(self.circuit, unit)
         return self.units_read_starts[key]
 
-    def _density(self, unit: Unit) -> int:
+    def _density(self, unit: KernelCall) -> int:
         """Return where the logarithms of a unit are among those of all layers that PyTorch evaluates."""
         source = unit.sources[0]
         return self.density_starts[source.layer] + source.fold * unit.width
 
 
-def _density_starts(circuit: EvaluatedCircuit, units: Units) -> dict[int, int]:
+def _density_starts(circuit: EvaluatedCircuit, units: Plan) -> dict[int, int]:
     """Return the start of the logarithms of each layer that PyTorch evaluates: in the order of layers."""
     widths = {unit.sources[0].layer: unit.width for _, unit in units.computed() if unit.kind is Kind.DENSITY}
     floats = [circuit.graph.nodes[layer].num_folds * widths[layer] for layer in sorted(widths)]

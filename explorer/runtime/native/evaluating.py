@@ -22,7 +22,7 @@ from explorer.runtime.native.library import TILE_ROWS
 from explorer.runtime.native.structures import NativeCall, NativeInput, NativeShare
 from explorer.runtime.native.threads import THREAD_ROWS, call_in_threads, num_threads
 from explorer.runtime.native.workspaces import Workspaces
-from explorer.runtime.units import Kind, Units, with_slots
+from explorer.runtime.units import Kind, Plan, with_slots
 from explorer.runtime.work import measure_work
 
 NS_PER_FLOP, NS_PER_BYTE, NS_PER_VALUE = 0.01, 0.04, 0.15
@@ -49,7 +49,7 @@ class SharedUnits:
     take about `ns_per_row` nanoseconds for a row, on one thread.
     """
 
-    units: Units
+    units: Plan
     counts: tuple[int, ...]
     ns_per_row: float
 
@@ -65,17 +65,17 @@ class Part(NamedTuple):
     units: set[int]
 
 
-def share_units(units: Units, circuit: EvaluatedCircuit, rows: int, threads: int) -> SharedUnits | None:
+def share_units(units: Plan, circuit: EvaluatedCircuit, rows: int, threads: int) -> SharedUnits | None:
     """The units of each thread for tiles of some rows; None if they cannot be divided well."""
     costs = _costs(units, circuit, rows)
     shares = _divide(units, costs, threads)
     return None if shares is None else _in_order(units, shares, sum(costs.values()) / rows)
 
 
-def _costs(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, float]:
+def _costs(units: Plan, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, float]:
     """The nanoseconds of each computed unit, nearly."""
     work = measure_work(units, circuit, rows)
-    widths = {number: unit.width for number, unit in units.units.items()}
+    widths = {number: unit.width for number, unit in units.calls.items()}
     return {
         number: NS_PER_FLOP * work[number].flops
         + NS_PER_BYTE * work[number].num_bytes
@@ -84,7 +84,7 @@ def _costs(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, f
     }
 
 
-def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[int]] | None:
+def _divide(units: Plan, costs: Mapping[int, float], threads: int) -> list[set[int]] | None:
     """Divide the largest part until none is large; each part goes to the thread that has least."""
     total = sum(costs.values())
     parts = [Part(total, set(costs))]
@@ -103,7 +103,7 @@ def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[
     return None if slowest > MAX_SLOWDOWN * total / threads else [share.units for share in shares]
 
 
-def _divide_part(units: Units, part: set[int]) -> list[set[int]]:
+def _divide_part(units: Plan, part: set[int]) -> list[set[int]]:
     """Split a part by peeling off its unread units; empty for a chain."""
     for _ in range(MAX_UNDIVIDED):
         part = {number for number in part if not part.isdisjoint(units.users[number])}
@@ -117,7 +117,7 @@ def _size(part: Part) -> tuple[float, int]:
     return part.cost, -min(part.units)
 
 
-def _connected(units: Units, part: Collection[int]) -> list[set[int]]:
+def _connected(units: Plan, part: Collection[int]) -> list[set[int]]:
     """The units of a part in sets that read nothing of each other."""
     left = set(part)
     found: list[set[int]] = []
@@ -128,26 +128,26 @@ def _connected(units: Units, part: Collection[int]) -> list[set[int]]:
         while waiting:
             number = waiting.pop()
             one.add(number)
-            near = left.intersection((*units.units[number].inputs, *units.users[number]))
+            near = left.intersection((*units.calls[number].inputs, *units.users[number]))
             left -= near
             waiting.extend(near)
         found.append(one)
     return found
 
 
-def _in_order(units: Units, shares: list[set[int]], ns_per_row: float) -> SharedUnits:
+def _in_order(units: Plan, shares: list[set[int]], ns_per_row: float) -> SharedUnits:
     """The units one share after the other, each in its order, and then the rest."""
     thread_of = {number: thread for thread, share in enumerate(shares) for number in share}
     last = len(shares)
-    position = {number: at for at, number in enumerate(units.units)}
+    position = {number: at for at, number in enumerate(units.calls)}
 
     def key(number: int) -> tuple[int, int]:
-        is_table = units.units[number].kind is Kind.TABLE
+        is_table = units.calls[number].kind is Kind.TABLE
         return (-1 if is_table else thread_of.get(number, last), position[number])
 
-    order = {number: units.units[number] for number in sorted(units.units, key=key)}
+    order = {number: units.calls[number] for number in sorted(units.calls, key=key)}
     rest = sum(1 for number, _ in units.computed()) - len(thread_of)
-    return SharedUnits(with_slots(replace(units, units=order), shares=shares), (*map(len, shares), rest), ns_per_row)
+    return SharedUnits(with_slots(replace(units, calls=order), shares=shares), (*map(len, shares), rest), ns_per_row)
 
 
 Found = tuple[Tensor, Tensor]
@@ -160,7 +160,7 @@ MAX_DIVISIONS = 64
 class UnitShares:
     """The units of each of several threads, decided once for each number of threads."""
 
-    def __init__(self, units: Units, circuit: EvaluatedCircuit) -> None:
+    def __init__(self, units: Plan, circuit: EvaluatedCircuit) -> None:
         self.units = units
         self.circuit = circuit
         self._found: dict[int, SharedUnits | None] = {}

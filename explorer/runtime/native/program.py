@@ -19,7 +19,7 @@ from explorer.runtime.native.library import load_doubles, load_library, make_inp
 from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.packed import Answer, Packed, PackedProgram
 from explorer.runtime.snapshots import Snapshot
-from explorer.runtime.units import Units, lower_to_units, plan_units
+from explorer.runtime.units import Plan, lower_to_units, plan_units
 
 NO_DENSITIES = torch.empty((0, 0), device="cpu")
 """The densities of a circuit without layers that PyTorch evaluates."""
@@ -64,7 +64,7 @@ class NativeProgram(PackedProgram[NativeNumbers]):
 
     OF_ONE_PROCESS = (*PackedProgram.OF_ONE_PROCESS, "library", "workspaces", "sharing")
 
-    def __init__(self, circuit: EvaluatedCircuit, units: Units | None = None) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, units: Plan | None = None) -> None:
         super().__init__(circuit)
         self.units = plan_units(lower_to_units(circuit)) if units is None else units
 

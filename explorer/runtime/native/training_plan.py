@@ -21,11 +21,11 @@ from explorer.runtime.native.arrays import ArrayBuilder, NativeArrays
 from explorer.runtime.native.structures import NativeTable, NativeTraining, NativeUnit, records
 from explorer.runtime.units import (
     WEIGHTED,
+    KernelCall,
     Kind,
+    Plan,
     SlotStep,
     Source,
-    Unit,
-    Units,
     layer_of,
     lower_to_units,
     num_states,
@@ -129,7 +129,7 @@ def plan_training(circuit: TorchCircuit, lanes: int) -> TrainingPlan:
 class _Planner(ArrayBuilder):
     """Adds to the arrays of a circuit what training reads and writes."""
 
-    def __init__(self, circuit: TorchCircuit, units: Units, lanes: int) -> None:
+    def __init__(self, circuit: TorchCircuit, units: Plan, lanes: int) -> None:
         self.table_numbers: dict[int, int] = {}
         self.table_operands: dict[int, int] = {}  # the number of the table of each operand that is one
         super().__init__(circuit, units, defaultdict(lambda: Offsets(0)), lanes)
@@ -173,7 +173,7 @@ class _Planner(ArrayBuilder):
         first: dict[Source, int] = {}
         found = np.zeros(len(self.numbers), dtype=np.int64)
         for at, number in enumerate(self.numbers):
-            unit = self.units.units[number]
+            unit = self.units.calls[number]
             if unit.kind is Kind.GAUSSIAN:
                 found[at] = len(found) - min(first.setdefault(source, at) for source in unit.sources)
             elif unit.kind in WEIGHTED or unit.kind is Kind.TABLE:
@@ -184,7 +184,7 @@ class _Planner(ArrayBuilder):
 
     def _place_gaussians(self) -> None:
         """Rows of means, factors and constants (F, 3, K) of each layer of densities."""
-        for unit in self.units.units.values():
+        for unit in self.units.calls.values():
             for source in unit.sources if unit.kind is Kind.GAUSSIAN else ():
                 if source.layer not in self.gaussians:
                     self.gaussians[source.layer] = self.constant_floats
@@ -192,13 +192,13 @@ class _Planner(ArrayBuilder):
                     self.constant_floats += folds * 3 * self.padded(unit.width)
 
     def density_rows(self, number: int, factor: int) -> int:
-        unit = self.units.units[number]
+        unit = self.units.calls[number]
         source = unit.sources[factor]
         return self.gaussians[source.layer] + source.fold * 3 * self.padded(unit.width)
 
     def _add_tables(self) -> None:
         """Add the records of tables; their rows have no places yet."""
-        for number, unit in self.units.units.items():
+        for number, unit in self.units.calls.items():
             if unit.kind is not Kind.TABLE:
                 continue
             read, states = self._table_of(unit.sources[0]), num_states(self.circuit, self.units, number)
@@ -257,7 +257,7 @@ class _Planner(ArrayBuilder):
     # ---------------------------------------------------------------------- units
 
     def add_units(self) -> None:
-        for number, unit in self.units.units.items():
+        for number, unit in self.units.calls.items():
             self.numbers.append(number)
             self.rows.append(self.row(number, unit))
 
@@ -266,7 +266,7 @@ class _Planner(ArrayBuilder):
             self.table_operands[len(self.operands)] = self.table_numbers[number]
         super().add_operand(number)
 
-    def row(self, number: int, unit: Unit) -> NativeUnit:
+    def row(self, number: int, unit: KernelCall) -> NativeUnit:
         found = super().row(number, unit)
         if unit.kind is Kind.TABLE:
             self.scratch_fixed = max(self.scratch_fixed, self.lanes * found.out_width)
@@ -282,7 +282,7 @@ class _Planner(ArrayBuilder):
             if read.content == SOFTMAX:
                 found.normalizers = self.constant_floats
                 self.constant_floats += 2 * self.padded(rows) + self.lanes
-            in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.units[unit.inputs[0]].width)
+            in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.calls[unit.inputs[0]].width)
             self.sizes.weight_floats = max(self.sizes.weight_floats, columns * self.padded(rows))
             self.sizes.block_floats = max(self.sizes.block_floats, self.padded(rows), rows * in_width)
             self.sizes.max_terms = max(self.sizes.max_terms, unit.terms)
@@ -305,7 +305,7 @@ class _Planner(ArrayBuilder):
 
     def _place_gradients(self) -> None:
         """Give gradients their places. The unit that is run backward first writes a gradient, others add to it."""
-        units = self.units.units
+        units = self.units.calls
         reversed_steps = [SlotStep(units[number].inputs, (number,)) for number in reversed(self.numbers)]
         widths = {number: self.padded(unit.width) for number, unit in units.items()}
         places: dict[int, int] = {}

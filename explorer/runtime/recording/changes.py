@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from explorer.runtime.units import Unit, Units
+from explorer.runtime.units import KernelCall, Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Units that were replaced, the root first, by others, of which the last one has the value of the root."""
+    """Plan that were replaced, the root first, by others, of which the last one has the value of the root."""
 
     removed: tuple[int, ...]
     added: tuple[int, ...]
@@ -21,7 +21,7 @@ class Replacement:
         return self.removed or self.about
 
 
-def shown(units: Units) -> Mapping[int, tuple[int, ...]]:
+def shown(units: Plan) -> Mapping[int, tuple[int, ...]]:
     """The units of the graph of a step, each with those that it reads: what is computed, and the tables that are read.
 
     A table that other tables were made of is a part of these.
@@ -30,27 +30,27 @@ def shown(units: Units) -> Mapping[int, tuple[int, ...]]:
     return tables | {number: unit.inputs for number, unit in units.computed()}
 
 
-def fresh_numbers(before: Units, after: Units, fresh: Callable[[], int]) -> Mapping[int, int]:
+def fresh_numbers(before: Plan, after: Plan, fresh: Callable[[], int]) -> Mapping[int, int]:
     """For each unit after a pass its number, or, if it computes something else than before, one that nothing had.
 
     A pass replaces a unit under its number; in a trace, a number means one unit.
     """
     return {
-        number: number if _computes_the_same(before.units.get(number), unit) else fresh()
-        for number, unit in after.units.items()
+        number: number if _computes_the_same(before.calls.get(number), unit) else fresh()
+        for number, unit in after.calls.items()
     }
 
 
-def renumbered(units: Units, names: Mapping[int, int]) -> Units:
+def renumbered(units: Plan, names: Mapping[int, int]) -> Plan:
     """The same units under other numbers."""
-    return Units(
-        {names[number]: _renamed(unit, names) for number, unit in units.units.items()},
+    return Plan(
+        {names[number]: _renamed(unit, names) for number, unit in units.calls.items()},
         tuple(names[one] for one in units.outputs),
         {names[number]: slot for number, slot in units.slots.items()},
     )
 
 
-def replacements(before: Units, after: Units, names: Mapping[int, int]) -> Iterator[Replacement]:
+def replacements(before: Plan, after: Plan, names: Mapping[int, int]) -> Iterator[Replacement]:
     """What was replaced by what; `names` has the number after the pass of units that existed before it."""
     old, new = shown(before), shown(after)
     old_number = {name: number for number, name in names.items() if number in old}
@@ -88,13 +88,13 @@ def _reached(reads: Mapping[int, tuple[int, ...]], number: int, among: Set[int])
     return list(found)
 
 
-def _computes_the_same(one: Unit | None, other: Unit) -> bool:
+def _computes_the_same(one: KernelCall | None, other: KernelCall) -> bool:
     """Whether two units differ in what they read at most, not in how much."""
     if one is None or one is other:
         return one is other
     return len(one.inputs) == len(other.inputs) and replace(one, inputs=()) == replace(other, inputs=())
 
 
-def _renamed(unit: Unit, names: Mapping[int, int]) -> Unit:
+def _renamed(unit: KernelCall, names: Mapping[int, int]) -> KernelCall:
     inputs = tuple(names[one] for one in unit.inputs)
     return unit if inputs == unit.inputs else replace(unit, inputs=inputs)

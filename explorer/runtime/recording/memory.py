@@ -1,12 +1,12 @@
 """The values of units as buffers: from when to when each is kept, and in which slot."""
 
 from explorer.runtime.recording.records import value_type
-from explorer.runtime.units import Units
+from explorer.runtime.units import Plan
 from explorer.runtime.work import FLOAT_BYTES
 from explorer.trace import BufferRecord, MemoryRecord
 
 
-def memory_of(units: Units, rows: int) -> MemoryRecord:
+def memory_of(units: Plan, rows: int) -> MemoryRecord:
     """The memory of the values for a tile of rows, each kept until it was last read.
 
     Without slots each value has memory of its own. All slots have the size of the widest value.
@@ -15,7 +15,7 @@ def memory_of(units: Units, rows: int) -> MemoryRecord:
     moments = {number: moment for moment, number in enumerate(order)}
     readers: dict[int, list[int]] = {number: [] for number in order}
     for number in order:
-        for one in dict.fromkeys(units.units[number].inputs):
+        for one in dict.fromkeys(units.calls[number].inputs):
             if one in readers:
                 readers[one].append(number)
     outputs = frozenset(units.outputs)
@@ -23,7 +23,7 @@ def memory_of(units: Units, rows: int) -> MemoryRecord:
     buffers = tuple(
         BufferRecord(
             number,
-            value_type(units.units[number], rows),
+            value_type(units.calls[number], rows),
             moments[number],
             len(order) if number in outputs else 1 + moments[readers[number][-1] if readers[number] else number],
             _size_bytes(units, number, rows),
@@ -34,13 +34,13 @@ def memory_of(units: Units, rows: int) -> MemoryRecord:
         for number in order
     )
     size = units.num_slots * slot_bytes if units.slots else sum(one.size_bytes for one in buffers)
-    lines = zip(units.units, units.text().splitlines(), strict=False)
+    lines = zip(units.calls, units.text().splitlines(), strict=False)
     listing = tuple((number, line) for number, line in lines if number in moments)
     return MemoryRecord(order, buffers, size, _most_bytes(buffers), listing)
 
 
-def _size_bytes(units: Units, number: int, rows: int) -> int:
-    return FLOAT_BYTES * units.units[number].width * rows
+def _size_bytes(units: Plan, number: int, rows: int) -> int:
+    return FLOAT_BYTES * units.calls[number].width * rows
 
 
 def _most_bytes(buffers: tuple[BufferRecord, ...]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from explorer.graph import Graph
 from explorer.runtime.recording.changes import shown
-from explorer.runtime.units import Kind, Unit, Units
+from explorer.runtime.units import KernelCall, Kind, Plan
 from explorer.runtime.work import FLOAT_BYTES, Work
 from explorer.trace import LAYER, NodeKind, NodeRecord
 
@@ -39,21 +39,21 @@ class UnitRecords:
     rows: int
     _known: dict[tuple[object, ...], NodeRecord] = field(default_factory=dict[tuple[object, ...], NodeRecord])
 
-    def graph_of(self, units: Units, work: Mapping[int, Work]) -> Graph[NodeRecord]:
+    def graph_of(self, units: Plan, work: Mapping[int, Work]) -> Graph[NodeRecord]:
         """The units that are computed and the tables that they read, with a record of each; `work` is that of units."""
         reads = shown(units)
-        nodes = {number: self._of(units, units.units[number], work.get(number)) for number in reads}
+        nodes = {number: self._of(units, units.calls[number], work.get(number)) for number in reads}
         return Graph[NodeRecord](nodes, reads, tuple(dict.fromkeys(units.outputs)))
 
-    def _of(self, units: Units, unit: Unit, work: Work | None) -> NodeRecord:
+    def _of(self, units: Plan, unit: KernelCall, work: Work | None) -> NodeRecord:
         flops = 0 if work is None else round(work.flops)
-        in_units = units.units[unit.inputs[0]].width if unit.inputs else 0
+        in_units = units.calls[unit.inputs[0]].width if unit.inputs else 0
         key = (unit.kind, unit.width, unit.sources, unit.terms, len(unit.inputs), unit.variables, in_units)
         if key not in self._known:
             self._known[key] = self._record(unit, in_units, flops)
         return self._known[key]
 
-    def _record(self, unit: Unit, in_units: int, flops: int) -> NodeRecord:
+    def _record(self, unit: KernelCall, in_units: int, flops: int) -> NodeRecord:
         title, kind = TITLES[unit.kind]
         if is_combined(unit):
             title, kind = COMBINED[unit.kind], kind if unit.kind is Kind.TABLE else "fused"
@@ -80,7 +80,7 @@ def titles_of(kind: Kind) -> tuple[str, ...]:
     return tuple(dict.fromkeys((TITLES[kind][0], COMBINED.get(kind, TITLES[kind][0]))))
 
 
-def is_combined(unit: Unit) -> bool:
+def is_combined(unit: KernelCall) -> bool:
     """Whether a pass has made one unit of several."""
     match unit.kind:
         case Kind.TABLE:
@@ -93,6 +93,6 @@ def is_combined(unit: Unit) -> bool:
             return False
 
 
-def value_type(unit: Unit, rows: int) -> str:
+def value_type(unit: KernelCall, rows: int) -> str:
     """The type of the values of a unit for a tile of rows."""
     return f"f32[{rows},{unit.width}]"

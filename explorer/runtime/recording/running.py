@@ -7,7 +7,7 @@ from explorer.errors import LoweringError
 from explorer.runtime.backends import Choice
 from explorer.runtime.circuit import FastCircuit
 from explorer.runtime.native.program import NativeProgram
-from explorer.runtime.units import Units
+from explorer.runtime.units import Plan
 from explorer.runtime.units.order import with_slots
 
 
@@ -17,7 +17,7 @@ class StepBackend:
     name = "native"
     trains = False
 
-    def __init__(self, circuit: EvaluatedCircuit, units: Units) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, units: Plan) -> None:
         self.program = NativeProgram(circuit, units if units.slots else with_slots(units))
         if reason := self.program.why_not():
             raise LoweringError(reason)
@@ -39,7 +39,7 @@ class StepBackend:
         return None if self.why_not(x) else self.program.evaluate(x)
 
 
-def run_units(circuit: EvaluatedCircuit, units: Units) -> FastCircuit:
+def run_units(circuit: EvaluatedCircuit, units: Plan) -> FastCircuit:
     """The circuit with its present parameters, run by units. Raises: LoweringError if the kernels cannot run it."""
     snapshot = circuit.freeze() if isinstance(circuit, TorchCircuit) else circuit
     return FastCircuit(snapshot, StepBackend(snapshot, units), (Choice("native", "used: the units of this step"),))

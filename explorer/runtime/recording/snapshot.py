@@ -15,7 +15,7 @@ from explorer.runtime.recording.changes import Replacement
 from explorer.runtime.recording.memory import memory_of
 from explorer.runtime.recording.records import UnitRecords
 from explorer.runtime.recording.running import run_units
-from explorer.runtime.units import Units
+from explorer.runtime.units import Plan
 from explorer.runtime.work import FLOAT_BYTES, Work, measure_work, total_work
 from explorer.trace import MemoryRecord, NodeRecord
 
@@ -27,17 +27,17 @@ def call_with(module: torch.nn.Module, x: Any) -> torch.Tensor:
 
 @dataclass(frozen=True, eq=False)
 class UnitsSnapshot(LevelSnapshot[MemoryRecord]):
-    """Units, and the circuit that has their numbers."""
+    """Plan, and the circuit that has their numbers."""
 
-    units: Units
+    units: Plan
     circuit_of_units: EvaluatedCircuit
     records: UnitRecords
 
     @property
-    def state(self) -> Units:
+    def state(self) -> Plan:
         return self.units
 
-    def with_state(self, state: Units) -> Self:
+    def with_state(self, state: Plan) -> Self:
         return replace(self, units=state)
 
     def shows(self, number: int) -> bool:
@@ -60,7 +60,7 @@ class UnitsSnapshot(LevelSnapshot[MemoryRecord]):
         return measure_work(self.units, self.circuit_of_units, self.records.rows)
 
     def make_stats(self) -> Mapping[str, int]:
-        """Units that are computed, tables that they read, operations and bytes for a tile, and the slots of values."""
+        """Plan that are computed, tables that they read, operations and bytes for a tile, and the slots of values."""
         work = total_work(tuple(self.work.values()))
         written = sum(FLOAT_BYTES * unit.width * self.records.rows for _, unit in self.units.computed())
         return {

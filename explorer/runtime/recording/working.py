@@ -5,24 +5,24 @@ from collections.abc import Callable
 from explorer.errors import GraphError
 from explorer.levels import Kept, Outcome, StateRecording, WorkingState
 from explorer.runtime.recording.changes import Replacement, fresh_numbers, renumbered, replacements
-from explorer.runtime.units import Units
+from explorer.runtime.units import Plan
 from explorer.runtime.units.observing import Leave
 
 
-class WorkingUnits(WorkingState[Units]):
+class WorkingUnits(WorkingState[Plan]):
     """The units that passes change. A number means one unit, and is never used again for another one."""
 
-    def __init__(self, units: Units, recording: StateRecording[Units] | None = None) -> None:
-        super().__init__(units, max(units.units, default=-1) + 1, recording)
+    def __init__(self, units: Plan, recording: StateRecording[Plan] | None = None) -> None:
+        super().__init__(units, max(units.calls, default=-1) + 1, recording)
 
-    def look(self, rule: Callable[[Units, Leave], Units]) -> Outcome[Units]:
+    def look(self, rule: Callable[[Plan, Leave], Plan]) -> Outcome[Plan]:
         kept: list[Kept] = []
         before = self.state
         after = rule(before, lambda number, reason: kept.append(Kept(number, reason)))
         names = fresh_numbers(before, after, self.fresh.__next__)
         after = renumbered(after, names)
         done = list(replacements(before, after, names))
-        if not done and (list(before.units) != list(after.units) or before.slots != after.slots):
+        if not done and (list(before.calls) != list(after.calls) or before.slots != after.slots):
             done = [Replacement((), (), after.outputs[:1])]
         return Outcome(after if done else before, done, kept)
 
@@ -31,7 +31,7 @@ class WorkingUnits(WorkingState[Units]):
         units = self.state
         seen: set[int] = set()
         holds: dict[int, int] = {}
-        for number, unit in units.units.items():
+        for number, unit in units.calls.items():
             for one in unit.inputs:
                 if one not in seen:
                     raise GraphError(f"unit {number} reads unit {one}, which is not evaluated before it")

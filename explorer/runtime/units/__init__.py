@@ -4,9 +4,9 @@ from explorer.runtime.kernel_types import Kind as Kind
 from explorer.runtime.units.ir import (
     OF_ONE_LAYER as OF_ONE_LAYER,
     WEIGHTED as WEIGHTED,
+    KernelCall as KernelCall,
+    Plan as Plan,
     Source as Source,
-    Unit as Unit,
-    Units as Units,
 )
 from explorer.runtime.units.lowering import (
     MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES,

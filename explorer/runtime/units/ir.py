@@ -35,8 +35,8 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """One fold of a layer, or of several that were combined.
+class KernelCall:
+    """One call of a kernel: for one fold of a layer, or of several that were combined.
 
     `inputs` has `terms` groups of equally many factors. `sources` are the folds that have its numbers: of each factor
     for a product of densities; the layers from bottom to top for a table; otherwise one. `variables` are the columns
@@ -58,10 +58,10 @@ class Unit:
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
-    """Units by number, each after those that it reads, and the numbers of the outputs."""
+class Plan:
+    """The kernel calls of a circuit by number, each after those that it reads, and the numbers of the outputs."""
 
-    units: Mapping[int, Unit]
+    calls: Mapping[int, KernelCall]
     outputs: tuple[int, ...]
     slots: Mapping[int, int] = field(default_factory=dict[int, int])
     """The slot of the values of each computed unit, once slots are planned."""
@@ -69,8 +69,8 @@ class Units:
     @cached_property
     def users(self) -> Mapping[int, tuple[int, ...]]:
         """The units that read each unit, in order."""
-        found: dict[int, list[int]] = {number: [] for number in self.units}
-        for number, unit in self.units.items():
+        found: dict[int, list[int]] = {number: [] for number in self.calls}
+        for number, unit in self.calls.items():
             for read in dict.fromkeys(unit.inputs):
                 found[read].append(number)
         return {number: tuple(users) for number, users in found.items()}
@@ -82,11 +82,11 @@ class Units:
         Then a relative error e of a unit changes each value by at most e, and not by 2 e. False, too, if there are so
         many units that the answer would need much memory.
         """
-        leaves = [number for number, unit in self.units.items() if not unit.inputs]
-        if len(leaves) * len(self.units) > MAX_DEPENDENCY_BITS:
+        leaves = [number for number, unit in self.calls.items() if not unit.inputs]
+        if len(leaves) * len(self.calls) > MAX_DEPENDENCY_BITS:
             return False
         read = {number: 1 << place for place, number in enumerate(leaves)}
-        for number, unit in self.units.items():
+        for number, unit in self.calls.items():
             for factors in unit.factors:
                 term = 0
                 for one in factors:
@@ -101,15 +101,15 @@ class Units:
         """The number of slots that values need at a time."""
         return 1 + max(self.slots.values(), default=-1)
 
-    def computed(self) -> Iterator[tuple[int, Unit]]:
+    def computed(self) -> Iterator[tuple[int, KernelCall]]:
         """The units that are computed, in order: all but tables."""
-        return ((number, unit) for number, unit in self.units.items() if unit.kind is not Kind.TABLE)
+        return ((number, unit) for number, unit in self.calls.items() if unit.kind is not Kind.TABLE)
 
     @cached_property
     def read_tables(self) -> tuple[int, ...]:
         """The tables that computed units or outputs read; tables that others were made of are not."""
         read = {one for _, unit in self.computed() for one in unit.inputs} | set(self.outputs)
-        return tuple(number for number, unit in self.units.items() if unit.kind is Kind.TABLE and number in read)
+        return tuple(number for number, unit in self.calls.items() if unit.kind is Kind.TABLE and number in read)
 
     def counts(self) -> dict[str, int]:
         """Return the number of computed units of each kind, and of the tables that they read."""
@@ -122,7 +122,7 @@ class Units:
     def text(self) -> str:
         """One line per unit."""
         lines: list[str] = []
-        for number, unit in self.units.items():
+        for number, unit in self.calls.items():
             terms = " + ".join(" * ".join(f"%{one}" for one in term) for term in unit.factors if term)
             variables = ", ".join(f"x{variable}" for variable in unit.variables)
             sources = ", ".join(f"{one.layer}{f'.{one.part}' if one.part else ''}[{one.fold}]" for one in unit.sources)
@@ -132,8 +132,8 @@ class Units:
         return "\n".join([*lines, "outputs: " + ", ".join(f"%{one}" for one in self.outputs)])
 
     def __len__(self) -> int:
-        return len(self.units)
+        return len(self.calls)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts().items())
-        return f"<Units: {counts}; {self.num_slots} slots>"
+        return f"<Plan: {counts}; {self.num_slots} slots>"

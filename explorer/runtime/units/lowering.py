@@ -24,7 +24,7 @@ from explorer.backend import (
 )
 from explorer.errors import LoweringError
 from explorer.runtime.kernel_types import MAX_TABLE_STATES, Kind
-from explorer.runtime.units.ir import Source, Unit, Units
+from explorer.runtime.units.ir import KernelCall, Plan, Source
 
 MAX_TABLE_ENTRIES = 1 << 26
 """A discrete layer with more values, over all folds and units, is evaluated at the observed states only."""
@@ -38,18 +38,18 @@ COMPUTED: Mapping[type[TorchLayer], Kind] = {
 }
 """The layers of which each fold is one unit."""
 
-Emit = Callable[[Unit], int]
+Emit = Callable[[KernelCall], int]
 
 
-def lower_to_units(circuit: EvaluatedCircuit) -> Units:
+def lower_to_units(circuit: EvaluatedCircuit) -> Plan:
     """The units of a circuit.
 
     Raises: LoweringError for a layer that has no units, with its type and number.
     """
-    units: dict[int, Unit] = {}
+    units: dict[int, KernelCall] = {}
     numbers = count()
 
-    def emit(unit: Unit) -> int:
+    def emit(unit: KernelCall) -> int:
         number = next(numbers)
         units[number] = unit
         return number
@@ -64,7 +64,7 @@ def lower_to_units(circuit: EvaluatedCircuit) -> Units:
                 values[node, fold] = _inner(layer, Source(node, fold), inputs, units, emit)
             else:
                 raise LoweringError(f"layer {node} ({type(layer).__name__}) is neither an input nor an inner layer")
-    return Units(units, tuple(values[pair] for pair in outputs_of(circuit)))
+    return Plan(units, tuple(values[pair] for pair in outputs_of(circuit)))
 
 
 def inputs_of(circuit: EvaluatedCircuit, node: int, fold: int) -> list[tuple[int, int]]:
@@ -83,21 +83,21 @@ def outputs_of(circuit: EvaluatedCircuit) -> list[tuple[int, int]]:
     return [(int(node), int(row)) for node, row in index.out_fold_idx]
 
 
-def _input(layer: TorchInputLayer, source: Source) -> Unit:
+def _input(layer: TorchInputLayer, source: Source) -> KernelCall:
     width, scope, kind = layer.num_output_units, tuple(layer.scope_idx[source.fold]), type(layer)
     if isinstance(layer, TorchGaussianLayer) and kind is TorchGaussianLayer and layer.mean.is_stored:
-        return Unit(Kind.GAUSSIAN, width, (source,), variables=scope)
+        return KernelCall(Kind.GAUSSIAN, width, (source,), variables=scope)
     if kind is TorchConstantValueLayer or kind is TorchEvidenceLayer:
-        return Unit(Kind.TABLE, width, (source,))
+        return KernelCall(Kind.TABLE, width, (source,))
     if isinstance(layer, TorchDiscreteLayer):
         entries = layer.num_values * layer.num_folds * width
         is_table = entries <= MAX_TABLE_ENTRIES and layer.num_values <= MAX_TABLE_STATES
-        return Unit(Kind.TABLE if is_table else Kind.DENSITY, width, (source,), variables=scope)
-    return Unit(Kind.DENSITY, width, (source,), variables=scope)
+        return KernelCall(Kind.TABLE if is_table else Kind.DENSITY, width, (source,), variables=scope)
+    return KernelCall(Kind.DENSITY, width, (source,), variables=scope)
 
 
 def _inner(
-    layer: TorchInnerLayer, source: Source, inputs: tuple[int, ...], units: Mapping[int, Unit], emit: Emit
+    layer: TorchInnerLayer, source: Source, inputs: tuple[int, ...], units: Mapping[int, KernelCall], emit: Emit
 ) -> int:
     """Emit the units of a fold of a layer, and return the number of its values."""
     width = layer.num_output_units
@@ -106,25 +106,25 @@ def _inner(
         below, above = (Source(source.layer, source.fold, f"{source.part}{name}.") for name in ("below", "above"))
         return _inner(layer.above, above, (_inner(layer.below, below, inputs, units, emit),), units, emit)
     if kind is TorchHadamardLayer:
-        return inputs[0] if len(inputs) == 1 else emit(Unit(Kind.PRODUCT, width, (source,), inputs))
+        return inputs[0] if len(inputs) == 1 else emit(KernelCall(Kind.PRODUCT, width, (source,), inputs))
     if isinstance(layer, TorchRearrangeLayer) and kind is TorchRearrangeLayer:
         is_identity = layer.units_read == tuple(range(layer.num_input_units))
-        return inputs[0] if is_identity else emit(Unit(Kind.REARRANGE, width, (source,), inputs))
+        return inputs[0] if is_identity else emit(KernelCall(Kind.REARRANGE, width, (source,), inputs))
     if kind is TorchKroneckerLayer:
         return _kronecker(source, inputs, units, emit)
     if kind is TorchTuckerLayer and len(inputs) != 2:
-        return emit(Unit(Kind.SUM, width, (source,), (_kronecker(source, inputs, units, emit),)))
+        return emit(KernelCall(Kind.SUM, width, (source,), (_kronecker(source, inputs, units, emit),)))
     if kind in COMPUTED:
         terms = len(inputs) if kind in (TorchSumLayer, TorchMixingLayer) else 1
-        return emit(Unit(COMPUTED[kind], width, (source,), inputs, terms))
+        return emit(KernelCall(COMPUTED[kind], width, (source,), inputs, terms))
     raise LoweringError(
         f"layer {source.layer} ({kind.__name__}) has no unit: a layer that a user declares runs in PyTorch"
     )
 
 
-def _kronecker(source: Source, inputs: tuple[int, ...], units: Mapping[int, Unit], emit: Emit) -> int:
+def _kronecker(source: Source, inputs: tuple[int, ...], units: Mapping[int, KernelCall], emit: Emit) -> int:
     """The product of all combinations, two inputs at a time, in which the first input varies slowest."""
     left = inputs[0]
     for right in inputs[1:]:
-        left = emit(Unit(Kind.KRONECKER, units[left].width * units[right].width, (source,), (left, right)))
+        left = emit(KernelCall(Kind.KRONECKER, units[left].width * units[right].width, (source,), (left, right)))
     return left

@@ -10,36 +10,36 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from explorer.runtime.kernel_types import Kind
-from explorer.runtime.units.ir import Unit, Units
+from explorer.runtime.units.ir import KernelCall, Plan
 from explorer.runtime.units.observing import Leave, nobody
 
 
-def without_unused(units: Units, leave: Leave = nobody) -> Units:
+def without_unused(units: Plan, leave: Leave = nobody) -> Plan:
     """Remove the units that no output depends on."""
     needed = set(units.outputs)
-    for number in reversed(list(units.units)):
+    for number in reversed(list(units.calls)):
         if number in needed:
-            needed.update(units.units[number].inputs)
-    return replace(units, units={number: unit for number, unit in units.units.items() if number in needed})
+            needed.update(units.calls[number].inputs)
+    return replace(units, calls={number: unit for number, unit in units.calls.items() if number in needed})
 
 
-def depth_first(units: Units, leave: Leave = nobody) -> Units:
+def depth_first(units: Plan, leave: Leave = nobody) -> Plan:
     """Evaluate each unit right before the first one that reads it; of several inputs first what needs most slots."""
     needs = _slots_needed(units)
-    order: dict[int, Unit] = {}
+    order: dict[int, KernelCall] = {}
     waiting = [(output, False) for output in reversed(units.outputs)]
     while waiting:
         number, ready = waiting.pop()
         if number in order:
             continue
-        unit = units.units[number]
+        unit = units.calls[number]
         if ready:
             order[number] = unit
             continue
         waiting.append((number, True))
         inputs = sorted(dict.fromkeys(unit.inputs), key=lambda one: -needs[one])
         waiting.extend((one, False) for one in reversed(inputs) if one not in order)
-    return replace(units, units=order)
+    return replace(units, calls=order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +90,21 @@ def slots_by_width(
     return {width: assign_slots(steps, some, kept) for width, some in numbers.items()}
 
 
-def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Units:
+def with_slots(units: Plan, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Plan:
     """Give each computed unit the first slot that is free; a slot is free after its value was last read.
 
     Units of `shares`, which come first, are computed side by side.
     """
-    share_of = {number: at for at, share in enumerate(shares or [units.units]) for number in share}
+    share_of = {number: at for at, share in enumerate(shares or [units.calls]) for number in share}
     steps = [SlotStep((number,), unit.inputs, share_of.get(number)) for number, unit in units.computed()]
     widths = {number: unit.width for number, unit in units.computed()}
     return replace(units, slots=assign_slots(steps, widths, units.outputs))
 
 
-def _slots_needed(units: Units) -> Mapping[int, int]:
+def _slots_needed(units: Plan) -> Mapping[int, int]:
     """Return the slots that each unit needs if nothing is shared (the numbers of Sethi and Ullman 1970)."""
     needs: dict[int, int] = {}
-    for number, unit in units.units.items():
+    for number, unit in units.calls.items():
         if unit.kind is Kind.TABLE:
             needs[number] = 0
             continue

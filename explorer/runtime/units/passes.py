@@ -10,7 +10,7 @@ from inspect import getdoc
 from types import MappingProxyType
 
 from explorer.runtime.kernel_types import Kind
-from explorer.runtime.units.ir import Unit, Units
+from explorer.runtime.units.ir import KernelCall, Plan
 from explorer.runtime.units.observing import Leave, nobody
 from explorer.runtime.units.order import depth_first, with_slots, without_unused
 from explorer.runtime.units.products import SUMS, multiply_densities, multiply_within_sums, split_products
@@ -18,10 +18,10 @@ from explorer.runtime.units.products import SUMS, multiply_densities, multiply_w
 COMBINED = (Kind.SUM, Kind.MIXING, Kind.TENSOR_DOT, Kind.REARRANGE)
 
 
-def combine_tables(units: Units, leave: Leave = nobody) -> Units:
+def combine_tables(units: Plan, leave: Leave = nobody) -> Plan:
     """Make tables of all units that read only tables by one variable, or constants only."""
-    found: dict[int, Unit] = {}
-    for number, unit in units.units.items():
+    found: dict[int, KernelCall] = {}
+    for number, unit in units.calls.items():
         found[number] = unit
         if unit.kind not in COMBINED:
             continue
@@ -31,10 +31,10 @@ def combine_tables(units: Units, leave: Leave = nobody) -> Units:
             leave(number, reason)
         else:
             found[number] = replace(unit, kind=Kind.TABLE, variables=read[0].variables)
-    return replace(units, units=found)
+    return replace(units, calls=found)
 
 
-def _why_computed(unit: Unit, read: Sequence[Unit]) -> str:
+def _why_computed(unit: KernelCall, read: Sequence[KernelCall]) -> str:
     """Return why a unit cannot be a table; empty if it can."""
     for one in read:
         if one.kind is not Kind.TABLE:
@@ -47,7 +47,7 @@ def _why_computed(unit: Unit, read: Sequence[Unit]) -> str:
     return ""
 
 
-def _variable(table: Unit) -> str:
+def _variable(table: KernelCall) -> str:
     return f"x{table.variables[0]}" if table.variables else "none"
 
 
@@ -55,7 +55,7 @@ def _variable(table: Unit) -> str:
 class UnitsPass:
     """A pass on units, and the kinds of units that it looks at; none: all of them."""
 
-    change: Callable[[Units, Leave], Units]
+    change: Callable[[Plan, Leave], Plan]
     looks_at: tuple[Kind, ...] = ()
 
     @property
@@ -77,14 +77,14 @@ PASSES: Mapping[str, UnitsPass] = MappingProxyType(
 )
 
 
-def plan_units(units: Units, leave: Leave = nobody) -> Units:
+def plan_units(units: Plan, leave: Leave = nobody) -> Plan:
     """Units ready to be evaluated; `leave` receives why each pass left what it looked at."""
     for one in PASSES.values():
         units = one.change(units, leave)
     return units
 
 
-def plan_training_units(units: Units) -> Units:
+def plan_training_units(units: Plan) -> Plan:
     """Units ready for training: tables are not combined, as the sums that would be part of them are trained."""
     for name, one in PASSES.items():
         if name not in ("combine-tables", "slots"):

@@ -10,19 +10,19 @@ from dataclasses import replace
 from itertools import count
 
 from explorer.runtime.kernel_types import MAX_FACTORS, Kind
-from explorer.runtime.units.ir import Unit, Units
+from explorer.runtime.units.ir import KernelCall, Plan
 from explorer.runtime.units.observing import Leave, nobody
 from explorer.runtime.units.order import without_unused
 
 SUMS = (Kind.SUM, Kind.MIXING)
 
 
-def multiply_densities(units: Units, leave: Leave = nobody) -> Units:
+def multiply_densities(units: Plan, leave: Leave = nobody) -> Plan:
     """Make one unit of all normal densities that are factors of one term."""
-    fresh = count(max(units.units, default=-1) + 1)
-    found: dict[int, Unit] = {}
-    for number, unit in units.units.items():
-        densities = [one for one in unit.inputs if units.units[one].kind is Kind.GAUSSIAN] if _multiplies(unit) else []
+    fresh = count(max(units.calls, default=-1) + 1)
+    found: dict[int, KernelCall] = {}
+    for number, unit in units.calls.items():
+        densities = [one for one in unit.inputs if units.calls[one].kind is Kind.GAUSSIAN] if _multiplies(unit) else []
         if len(densities) > 1:
             rest = tuple(one for one in unit.inputs if one not in densities)
             joint = _joint_density(units, densities)
@@ -38,30 +38,30 @@ def multiply_densities(units: Units, leave: Leave = nobody) -> Units:
     return _without_combined(units, found)
 
 
-def _multiplies(unit: Unit) -> bool:
+def _multiplies(unit: KernelCall) -> bool:
     """Return whether a unit has one product to compute, of several factors."""
     return (unit.kind is Kind.PRODUCT or unit.kind is Kind.SUM) and len(unit.inputs) > unit.terms == 1
 
 
-def _joint_density(units: Units, densities: Sequence[int]) -> Unit:
-    parts = [units.units[one] for one in densities]
+def _joint_density(units: Plan, densities: Sequence[int]) -> KernelCall:
+    parts = [units.calls[one] for one in densities]
     sources = tuple(source for one in parts for source in one.sources)
     variables = tuple(variable for one in parts for variable in one.variables)
-    return Unit(Kind.GAUSSIAN, parts[0].width, sources, variables=variables)
+    return KernelCall(Kind.GAUSSIAN, parts[0].width, sources, variables=variables)
 
 
-def multiply_within_sums(units: Units, leave: Leave = nobody) -> Units:
+def multiply_within_sums(units: Plan, leave: Leave = nobody) -> Plan:
     """Compute products within the sum that reads them: no other unit may, and all terms need equally many factors."""
-    found = dict(units.units)
+    found = dict(units.calls)
     outputs = frozenset(units.outputs)
-    for number, unit in units.units.items():
+    for number, unit in units.calls.items():
         if unit.kind not in SUMS:
             continue
         if len(unit.inputs) != unit.terms:
             leave(number, "it computes the products of its terms already")
             continue
         reasons = [_why_separate(units, one, outputs) for one in unit.inputs]
-        terms = [(one,) if why else units.units[one].inputs for one, why in zip(unit.inputs, reasons, strict=True)]
+        terms = [(one,) if why else units.calls[one].inputs for one, why in zip(unit.inputs, reasons, strict=True)]
         counts = sorted({len(term) for term in terms})
         if len(counts) > 1:
             leave(number, f"its terms have {counts[0]} to {counts[-1]} factors, and need equally many")
@@ -72,9 +72,9 @@ def multiply_within_sums(units: Units, leave: Leave = nobody) -> Units:
     return _without_combined(units, found)
 
 
-def _why_separate(units: Units, number: int, outputs: Container[int]) -> str:
+def _why_separate(units: Plan, number: int, outputs: Container[int]) -> str:
     """Return why what a sum reads is not computed within the sum; empty if it is."""
-    unit = units.units[number]
+    unit = units.calls[number]
     if unit.kind is not Kind.PRODUCT:
         return f"it reads a {unit.kind.value}, not a product"
     if number in outputs:
@@ -86,26 +86,28 @@ def _why_separate(units: Units, number: int, outputs: Container[int]) -> str:
     return ""
 
 
-def split_products(units: Units, leave: Leave = nobody) -> Units:
+def split_products(units: Plan, leave: Leave = nobody) -> Plan:
     """Compute a product of many factors in parts of at most `MAX_FACTORS`, and parts of these."""
-    fresh = count(max(units.units, default=-1) + 1)
-    found: dict[int, Unit] = {}
-    for number, unit in units.units.items():
+    fresh = count(max(units.calls, default=-1) + 1)
+    found: dict[int, KernelCall] = {}
+    for number, unit in units.calls.items():
         if _multiplies(unit) and len(unit.inputs) <= MAX_FACTORS:
             leave(number, f"it has {len(unit.inputs)} factors; up to {MAX_FACTORS} stay in the range of a float")
         elif _multiplies(unit):
-            part = Unit(Kind.PRODUCT, units.units[unit.inputs[0]].width, unit.sources)
+            part = KernelCall(Kind.PRODUCT, units.calls[unit.inputs[0]].width, unit.sources)
             unit = replace(unit, inputs=_in_parts(part, unit.inputs, found, fresh.__next__))
         found[number] = unit
-    return replace(units, units=found)
+    return replace(units, calls=found)
 
 
-def _without_combined(units: Units, found: dict[int, Unit]) -> Units:
+def _without_combined(units: Plan, found: dict[int, KernelCall]) -> Plan:
     """The units after a pass, without those that nothing reads any more because others compute them."""
-    return without_unused(replace(units, units=found)) if found != units.units else units
+    return without_unused(replace(units, calls=found)) if found != units.calls else units
 
 
-def _in_parts(part: Unit, inputs: tuple[int, ...], found: dict[int, Unit], fresh: Callable[[], int]) -> tuple[int, ...]:
+def _in_parts(
+    part: KernelCall, inputs: tuple[int, ...], found: dict[int, KernelCall], fresh: Callable[[], int]
+) -> tuple[int, ...]:
     """At most `MAX_FACTORS` numbers that have the product of `inputs`; new units like `part` are added to `found`."""
     while len(inputs) > MAX_FACTORS:
         parts: list[int] = []
