@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer, TorchTensorDotLayer
+from explorer.backend import EvaluatedCircuit, TorchTensorDotLayer
 from explorer.runtime.constants import Constants, Offsets
 from explorer.runtime.kernel_types import KIND_NUMBERS, LINE_BYTES, SPAN_ROWS, SPAN_WIDTH
 from explorer.runtime.native.structures import NativeCircuit, NativeOperand, NativeUnit, records
-from explorer.runtime.units import MAX_TABLE_ENTRIES, KernelCall, Kind, Plan, layer_of, num_states, units_read
+from explorer.runtime.packed import columns_of, state_of
+from explorer.runtime.units import KernelCall, Kind, Plan, layer_of, num_states, units_read
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +40,7 @@ def make_arrays(circuit: EvaluatedCircuit, constants: Constants, units: Plan) ->
 
 def max_lines_read(circuit: EvaluatedCircuit, constants: Constants) -> int:
     """The lines of the cache with the weights, tables and densities that one unit reads: the maximum over all units."""
-    units, size = constants.units, constants.floats.element_size()
-
-    def padded(width: int) -> int:
-        return -(-width // constants.lanes) * constants.lanes
+    units, size, padded = constants.units, constants.floats.element_size(), constants.padded
 
     def lines(*counts: int) -> int:
         return sum(count * size // LINE_BYTES + 2 for count in counts)  # the first and the last one may be partial
@@ -81,9 +79,9 @@ class ArrayBuilder:
         self.lanes = lanes
         self.rows: list[NativeUnit] = []
         self.operands: list[NativeOperand] = []
-        self.discrete: dict[tuple[int, int], int] = {}
-        self.continuous: dict[int, int] = {}
-        self.continuous_operands: set[int] = set()
+        columns = columns_of(circuit, units, units.read_tables)  # sorted: neighbours, in one line of the cache
+        self.discrete = {pair: at for at, pair in enumerate(sorted(columns.discrete))}
+        self.continuous = {variable: at for at, variable in enumerate(sorted(columns.continuous))}
         self.density_starts = _density_starts(circuit, units)
         self.scratch = self.scratch_fixed = self.widest = lanes
         self.units_read: list[int] = []
@@ -99,8 +97,6 @@ class ArrayBuilder:
         outputs = range(len(self.operands), len(self.operands) + len(self.units.outputs))
         for number in self.units.outputs:
             self.add_operand(number)
-        self._check_unused_variables()
-        self._sort_variables()
         value_floats = self.place_values()
         found = {
             "outputs": outputs,
@@ -157,9 +153,7 @@ class ArrayBuilder:
                 factors = len(unit.variables)
                 self.scratch_fixed = max(self.scratch_fixed, self.lanes * self.padded(unit.width))
                 for at, variable in enumerate(unit.variables):
-                    column = self.continuous.setdefault(variable, len(self.continuous))
-                    self.continuous_operands.add(len(self.operands))
-                    rows = self.density_rows(number, at)
+                    column, rows = self.continuous[variable], self.density_rows(number, at)
                     self.operands.append(NativeOperand(slot=-1, variable=column, rows=rows))
             case Kind.DENSITY:
                 weight = self._density(unit)
@@ -207,36 +201,11 @@ class ArrayBuilder:
         if number in self.units.slots:
             self.operands.append(NativeOperand(slot=self.units.slots[number], variable=-1))
             return
-        offsets, unit = self.offsets[number], self.units.calls[number]
-        variable = -1
-        if unit.variables:
-            variable = self.discrete.setdefault(
-                (unit.variables[0], num_states(self.circuit, self.units, number)), len(self.discrete)
-            )
+        offsets, state = self.offsets[number], state_of(self.circuit, self.units, number)
+        variable = -1 if state[0] < 0 else self.discrete[state]
         self.operands.append(
             NativeOperand(slot=-1, variable=variable, rows=offsets.values, scales=offsets.scales, bounds=offsets.bounds)
         )
-
-    def _check_unused_variables(self) -> None:
-        """Read the variables of layers that no output depends on as well: the circuit refuses bad values of these."""
-        for layer in self.circuit.graph.nodes.values():
-            if isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_TABLE_ENTRIES:
-                for scope in layer.scope_idx:
-                    self.discrete.setdefault((scope[0], layer.num_values), len(self.discrete))
-            elif isinstance(layer, TorchContinuousLayer):
-                for scope in layer.scope_idx:
-                    for variable in scope:
-                        self.continuous.setdefault(variable, len(self.continuous))
-
-    def _sort_variables(self) -> None:
-        """Number the variables by their columns in x: neighbours, in one line of the cache, are read at once."""
-        discrete, continuous = _sorted_numbers(self.discrete), _sorted_numbers(self.continuous)
-        for number, operand in enumerate(self.operands):
-            if operand.variable >= 0:
-                numbers = continuous if number in self.continuous_operands else discrete
-                operand.variable = numbers[operand.variable]
-        self.discrete = {key: at for at, key in enumerate(sorted(self.discrete))}
-        self.continuous = {key: at for at, key in enumerate(sorted(self.continuous))}
 
     def _units_read(self, unit: KernelCall) -> int:
         """Return where the positions begin that a unit reads: they are the same in all folds of a layer."""
@@ -257,8 +226,3 @@ def _density_starts(circuit: EvaluatedCircuit, units: Plan) -> dict[int, int]:
     widths = {unit.sources[0].layer: unit.width for _, unit in units.computed() if unit.kind is Kind.DENSITY}
     floats = [circuit.graph.nodes[layer].num_folds * widths[layer] for layer in sorted(widths)]
     return dict(zip(sorted(widths), accumulate([0, *floats]), strict=False))
-
-
-def _sorted_numbers(numbers: Mapping[Any, int]) -> dict[int, int]:
-    """The number of each entry in sorted order, by the number that it has now."""
-    return {numbers[key]: at for at, key in enumerate(sorted(numbers))}
