@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from explorer.bench.devices import device_name
-from explorer.bench.machine import processor_name, versions
+from explorer.bench.machine import device_name, processor_name, versions
 from explorer.bench.stopwatch import clock_name
 from explorer.files import replace_file
 from explorer.timings import CPU, CUDA

@@ -11,7 +11,7 @@ from benchmarks.cases import Case
 from benchmarks.suite import QUIET, Samples, faster_median, spread
 from benchmarks.suite_entrants import Entrant
 from explorer.bench import clock_for, time_interleaved
-from explorer.bench.machine_limits import MachineLimits
+from explorer.bench.roofs import MachineLimits
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
 from explorer.runtime.units import lower_to_units, plan_units

@@ -11,7 +11,7 @@ from benchmarks.command_parts import JsonOption, conditions_of, note_interrupt, 
 from benchmarks.conditions import write_json
 from explorer.app.commands.console import notes, progress, results, say_note
 from explorer.bench import why_no_cuda
-from explorer.bench.machine_limits import measure_machine_limits
+from explorer.bench.roofs import measure_machine_limits
 from explorer.errors import CircuitError, check_name
 from explorer.files import replace_file
 from explorer.timings import CPU, CUDA, DEVICES

@@ -17,7 +17,7 @@ from benchmarks.sweep import (
 )
 from benchmarks.sweep_workers import connected, run_sweep
 from explorer.app.commands.console import check_writable, notes, progress, results, say_note
-from explorer.bench.mode_times import NAMES_OF_MODES
+from explorer.bench.circuit_times import NAMES_OF_MODES
 from explorer.files import write_json
 from explorer.runtime.backends import BACKENDS
 from explorer.timings import CPU, FORWARD, LAYERS_AS_THEY_ARE

@@ -1,13 +1,15 @@
 """Times of a circuit after the steps of its compilation, on CPU and CUDA. Peers are compared in `benchmarks/`."""
 
-from explorer.bench.backend_times import measure_backends as measure_backends
-from explorer.bench.devices import device_name as device_name, why_no_cuda as why_no_cuda
-from explorer.bench.inputs import random_inputs as random_inputs
+from explorer.bench.circuit_times import measure_backends as measure_backends, measure_modes as measure_modes
 from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleaved as time_interleaved
 from explorer.bench.layer_times import measure_layers as measure_layers
-from explorer.bench.malloc import keep_freed_memory as keep_freed_memory
+from explorer.bench.machine import (
+    device_name as device_name,
+    keep_freed_memory as keep_freed_memory,
+    why_no_cuda as why_no_cuda,
+)
 from explorer.bench.measurement_run import Progress as Progress, Settings as Settings
-from explorer.bench.mode_times import measure_modes as measure_modes
+from explorer.bench.programs import random_inputs as random_inputs
 from explorer.bench.recorded import (
     RECORDED_FOLDER as RECORDED_FOLDER,
     RecordedFile as RecordedFile,

@@ -1,11 +1,16 @@
-"""The machine and the versions that a measurement was made with, and whether the machine is too busy for one."""
+"""The machine of a measurement: its devices, versions and load, and the settings of its malloc."""
 
+import ctypes
 import os
 import platform
+import sys
+import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
+
+from explorer.timings import CUDA
 
 
 def processor_name() -> str:
@@ -49,3 +54,56 @@ def free_bytes() -> int | None:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     return None
+
+
+def why_no_cuda() -> str | None:
+    """Why CUDA cannot be used here; None if it can."""
+    if not torch.backends.cuda.is_built():
+        return f"this PyTorch ({torch.__version__}) was built without CUDA; install one that was built with it"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        available = torch.cuda.is_available()
+    if available:
+        return None
+    messages = [str(warning.message) for warning in caught]
+    return f"no CUDA device can be used: {_first_sentence(messages[-1] if messages else _what_init_says())}"
+
+
+def device_name(device: str) -> str:
+    """The model of the processor, or the name of the graphics card."""
+    return torch.cuda.get_device_name() if device == CUDA else processor_name()
+
+
+def _what_init_says() -> str:
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        return str(error)
+    return f"{torch.cuda.device_count()} devices were found"
+
+
+def _first_sentence(text: str) -> str:
+    return text.strip().splitlines()[0].split(". ")[0].rstrip(".")
+
+
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX, M_ARENA_MAX = -1, -2, -4, -8
+"""Names of options in glibc's malloc.h."""
+KEEP_BYTES = 2**31 - 1
+
+
+def keep_freed_memory() -> str:
+    """Make malloc keep freed memory from now on in this process, and return a description of the setting.
+
+    Otherwise times include page faults: a freed block above a moving threshold is returned to the system, and the next
+    one of that size is mapped and zeroed page by page, which makes a training step up to twice as slow. Threads other
+    than the main one have heaps that are returned regardless of the options, so all threads share one heap.
+    """
+    if not sys.platform.startswith("linux"):
+        return "default malloc"
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return "default malloc"
+    settings = ((M_ARENA_MAX, 1), (M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, KEEP_BYTES), (M_TOP_PAD, 64 * 2**20))
+    done = all(mallopt(option, value) == 1 for option, value in settings)
+    return "malloc keeps freed memory, for all sides" if done else "default malloc"

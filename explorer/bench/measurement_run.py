@@ -12,15 +12,47 @@ from typing import Any
 
 import torch
 
-from explorer.bench.devices import device_name, why_no_cuda
 from explorer.bench.interleave import Key, Repeated, Section, repeat_until_precise
-from explorer.bench.limits import measure_limits
-from explorer.bench.machine import busy_machine, versions
-from explorer.bench.malloc import keep_freed_memory
-from explorer.bench.stopwatch import clock_name
+from explorer.bench.machine import busy_machine, device_name, keep_freed_memory, versions, why_no_cuda
+from explorer.bench.stopwatch import clock_name, one_lap, stopwatch
 from explorer.bench.usage import StoppedError, Usage, measure_usage
 from explorer.errors import ValueRangeError, check_name
 from explorer.timings import CPU, CUDA, DEVICES, FORWARD, KINDS, PROGRESS_SECONDS, Estimate, Limits, Run, Setup, Timing
+
+OPERATORS = 200
+"""Number of tiny operators that are timed together."""
+REPEATS = 3
+CPU_SIZES = (2**23, 768)
+CUDA_SIZES = (2**26, 4096)
+"""Numbers to copy (32 and 256 MiB, larger than caches), and rows of the square matrices to multiply."""
+
+
+def measure_limits(device: str, num_threads: int) -> Limits:
+    """Measure the limits, the best of three runs each, in about 0.1 seconds; the threads must be set already."""
+    numbers, rows = CUDA_SIZES if device == CUDA else CPU_SIZES
+    tiny = torch.zeros(1, device=device)
+    source = torch.zeros(numbers, device=device)
+    target = torch.empty_like(source)
+    matrix = torch.ones(rows, rows, device=device)
+    product = torch.empty_like(matrix)
+
+    def operators() -> None:
+        for _ in range(OPERATORS):
+            torch.add(tiny, tiny)
+
+    with torch.no_grad():
+        operator = _best(operators, device, num_threads) / OPERATORS
+        copy = _best(lambda: target.copy_(source), device, num_threads)
+        multiply = _best(lambda: torch.mm(matrix, matrix, out=product), device, num_threads)
+    moved = 2 * numbers * source.element_size()
+    return Limits(operator * 1000, moved / copy, 2 * rows**3 / multiply)
+
+
+def _best(run: Callable[[], object], device: str, num_threads: int) -> float:
+    """The minimum seconds of some runs, without the first one."""
+    watch = stopwatch(device, num_threads)
+    return min([watch(one_lap(run), 1)[0] for _ in range(REPEATS + 1)][1:])
+
 
 WAIT_SECONDS = 0.1
 USAGE_SECONDS, USAGE_SHARE = 30.0, 0.2

@@ -9,9 +9,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from explorer.bench.candidates import Candidate, time_candidates
-from explorer.bench.inputs import random_inputs
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
-from explorer.bench.programs import first_rows, program, rows_of
+from explorer.bench.programs import first_rows, program, random_inputs, rows_of
 from explorer.bench.roofs import with_roofs_of_steps
 from explorer.errors import CircuitError
 from explorer.runtime import FastCircuit

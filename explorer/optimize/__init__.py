@@ -1,10 +1,5 @@
 """Optimization of compiled circuits: rules, the cost model, presets, and the rounds that apply them."""
 
-from explorer.optimize.circuit import (
-    OptimizeOptions as OptimizeOptions,
-    PassRun as PassRun,
-    _optimize_circuit as _optimize_circuit,
-)
 from explorer.optimize.cost import (
     cost_change as cost_change,
     layer_cost as layer_cost,
@@ -17,8 +12,13 @@ from explorer.optimize.custom import (
     replacements_of as replacements_of,
     rule_replacing as rule_replacing,
 )
-from explorer.optimize.layers import RuleCompiler as RuleCompiler
+from explorer.optimize.layer_rules import RuleCompiler as RuleCompiler
 from explorer.optimize.presets import RuleSet as RuleSet, preset_rules as preset_rules
+from explorer.optimize.rounds import (
+    OptimizeOptions as OptimizeOptions,
+    PassRun as PassRun,
+    _optimize_circuit as _optimize_circuit,
+)
 from explorer.optimize.skips import (
     Skips as Skips,
     SkipTracker as SkipTracker,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from explorer.backend import Semiring, TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameterNode
-from explorer.optimize.layers import RuleCompiler
+from explorer.optimize.layer_rules import RuleCompiler
 from explorer.rewrite import GraphOptMatch
 
 TRANSCENDENTAL_FLOPS = 70

@@ -2,14 +2,29 @@
 
 from dataclasses import dataclass, field
 
+from explorer.backend import TorchSumLayer
 from explorer.errors import check_name, unknown_name
 from explorer.optimize.cost import must_pay
-from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES
-from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
-from explorer.optimize.ranges import product_stays_in_range
+from explorer.optimize.layer_rules import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, RuleCompiler
+from explorer.optimize.parameter_rules import DEFAULT_PARAMETER_OPT_RULES
 from explorer.options import PRESETS
-from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
+from explorer.rewrite import GraphOptMatch, LayerOptRegistry, ParameterOptRegistry, Rule
 from explorer.trace import RuleDescription
+
+
+def product_stays_in_range(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
+    """Guard of SumCollapse: decline weights whose product may under- or overflow while their logarithms do not.
+
+    The product is computed outside of log space. If the rows of both weights sum to one, its rows do too; an entry may
+    still underflow, as that of a softmax may, and layers then receive double precision.
+    """
+    if not compiler.semiring.is_logarithmic:
+        return None
+    for node, layer in zip(match.nodes, match.entries, strict=True):
+        if isinstance(layer, TorchSumLayer) and not layer.weight.rows_sum_to_one:
+            return f"the rows of the weight of layer {node} need not sum to one, so the product may leave float's range"
+    return None
+
 
 HANDBOOK_RULES = (
     "LogSoftmax",

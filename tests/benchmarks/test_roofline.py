@@ -4,7 +4,7 @@ import pytest
 
 import benchmarks
 from benchmarks.roofline import Roofline
-from explorer.bench.machine_limits import MachineLimits, measure_machine_limits
+from explorer.bench.roofs import MachineLimits, measure_machine_limits
 from explorer.runtime.work import Work
 from tests.benchmarks.test_measurements import text_of
 from tests.runtime.circuits import has_compiler

@@ -16,7 +16,7 @@ from explorer.backend import TorchCircuit
 from explorer.bench import random_inputs as rows_for
 from explorer.compiler import TorchCompiler, rerun, trace_of_circuit
 from explorer.fold import longest_distance
-from explorer.fold.layout import Layout
+from explorer.fold.ordering import Layout
 from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, TensorParameter
 from explorer.templates import load_named
 from explorer.trace import ReadOrdered, Trace

@@ -12,7 +12,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import GraphError, LimitWarning, UnknownNameError, ValueRangeError
 from explorer.graph import Graph
 from explorer.optimize import RuleSet, layer_cost, layers_cost, must_pay, preset_rules
-from explorer.optimize.checks import verify_layers
+from explorer.optimize.rounds import verify_layers
 from explorer.options import PRESETS
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern
 from explorer.symbolic import Circuit, CircuitBuilder, ConjugateParameter

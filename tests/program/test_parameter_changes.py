@@ -13,7 +13,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 import explorer
 from explorer.backend import TorchCircuit
-from explorer.bench.inputs import random_inputs
+from explorer.bench.programs import random_inputs
 from explorer.program import why_not_planned
 from explorer.templates import gallery
 from tests.program.programs import snapshot_of

@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 import explorer
-from explorer.bench.inputs import random_inputs
+from explorer.bench.programs import random_inputs
 from explorer.program import why_not_planned
 from explorer.program.ir.instructions import Role
 from explorer.program.ir.types import BufferType

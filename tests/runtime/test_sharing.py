@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from explorer.backend import TorchCircuit
-from explorer.bench.inputs import random_inputs
+from explorer.bench.programs import random_inputs
 from explorer.compiler import TorchCompiler
 from explorer.errors import ValueRangeError
 from explorer.runtime import fast

@@ -6,7 +6,7 @@ from torch import Tensor
 
 import explorer
 from explorer.backend import TorchCircuit
-from explorer.bench.inputs import random_inputs
+from explorer.bench.programs import random_inputs
 from explorer.templates import gallery
 from explorer.tensor import FunctionGraph, from_circuit
 from explorer.tensor.torch_io.importing import example_rows

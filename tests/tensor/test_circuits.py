@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import explorer
-from explorer.bench.inputs import random_inputs
+from explorer.bench.programs import random_inputs
 from explorer.rewrite import PassOptions
 from explorer.symbolic import GaussianLayer, constant
 from explorer.templates import gallery

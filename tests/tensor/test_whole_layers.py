@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import explorer
-from explorer.bench.inputs import random_inputs
+from explorer.bench.programs import random_inputs
 from explorer.compiler import TorchCompiler
 from explorer.errors import UnknownNameError
 from explorer.templates import gallery

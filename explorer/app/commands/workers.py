@@ -45,7 +45,7 @@ def joined_workers(
         from explorer.learning.workers import Workers
 
     if device == "cuda" and not torch.cuda.is_available():
-        from explorer.bench.devices import why_no_cuda
+        from explorer.bench.machine import why_no_cuda
 
         raise CircuitError(f"--device cuda needs a CUDA device: {why_no_cuda()}")
     if not distributed:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit, TorchInputLayer
-from explorer.bench.inputs import variable_kinds
+from explorer.bench.programs import variable_kinds
 from explorer.errors import CircuitError, DataTypeError, FormError, ValueRangeError, listed, unknown_name
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column, log_scales, row_words
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from explorer.backend import TorchCircuit
-from explorer.bench.inputs import random_inputs, variable_kinds
+from explorer.bench.programs import random_inputs, variable_kinds
 from explorer.errors import CircuitError, ShapeError
 from explorer.trace import Step
 from explorer.trace.equivalence import largest_difference

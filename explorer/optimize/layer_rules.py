@@ -26,7 +26,7 @@ from explorer.backend.parameters import (
     apply_op,
     subgraph_parameter,
 )
-from explorer.optimize.parameters import KRONECKER_OUT, MIXING_OUT, SOFTMAX_OUT
+from explorer.optimize.parameter_rules import KRONECKER_OUT, MIXING_OUT, SOFTMAX_OUT
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, LayerOptRegistry, at_least
 
 

@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import count
+from functools import cache, partial
+from itertools import count, pairwise
 
-from explorer.backend import TorchLayer, all_parameters
-from explorer.backend.parameters import TorchParameter
-from explorer.errors import LimitWarning, warn
+from explorer.backend import TorchInnerLayer, TorchInputLayer, TorchLayer, all_parameters
+from explorer.backend.parameters import TorchParameter, TorchParameterNode
+from explorer.errors import GraphError, LimitWarning, warn
 from explorer.graph import Graph, nested_of, parameters_of
-from explorer.optimize.checks import check_parameter_replacement, check_replacement, verify_layers
 from explorer.optimize.cost import cost_change, parameter_cost_change
-from explorer.optimize.layers import RuleCompiler
+from explorer.optimize.layer_rules import RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.optimize.skips import Skips, SkipTracker
-from explorer.optimize.survey import ParameterSurvey
 from explorer.passes import ROUND
 from explorer.rewrite import (
+    GraphOptMatch,
     KnownResults,
     OptMatchStrategy,
     RewriteContext,
@@ -25,6 +24,80 @@ from explorer.rewrite import (
     optimize_graph,
 )
 from explorer.trace import LimitReached, Listener, Stage, StepPath
+
+
+def check_replacement(match: GraphOptMatch, nodes: tuple[TorchLayer, ...]) -> str | None:
+    """Return why the layers cannot replace a match, or None: type, width, arity and scope must fit the neighbours."""
+    for node in nodes:
+        if not isinstance(node, TorchLayer):
+            return f"expected layers from a rule on layers, got a {type(node).__name__}"
+    root, entry = match.entries[0], match.entries[-1]
+    if nodes[-1].num_output_units != root.num_output_units:
+        found, wanted = nodes[-1].num_output_units, root.num_output_units
+        return f"the last layer has {found} output units, the root it replaces {wanted}"
+    if isinstance(entry, TorchInputLayer) and getattr(nodes[0], "scope_idx", None) != entry.scope_idx:
+        return f"the input layer reads variables {entry.scope_idx}, and its replacement reads different ones"
+    if _reads(nodes[0]) != _reads(entry):
+        return f"the first layer reads (arity, units) {_reads(nodes[0])}, the one it replaces {_reads(entry)}"
+    for below, above in pairwise(nodes):
+        if _reads(above) != (1, below.num_output_units):
+            return f"{type(above).__name__} does not fit on {type(below).__name__}: each layer reads the previous one"
+    return None
+
+
+def check_parameter_replacement(match: GraphOptMatch, nodes: tuple[TorchParameterNode, ...]) -> str | None:
+    """Return why the parameter nodes cannot replace a match, or None."""
+    for node in nodes:
+        if not isinstance(node, TorchParameterNode):
+            return f"expected parameter nodes from a rule on parameters, got a {type(node).__name__}"
+    if nodes[-1].shape != match.entries[0].shape:
+        return f"the last node has shape {nodes[-1].shape}, the root it replaces {match.entries[0].shape}"
+    return None
+
+
+def verify_layers(graph: Graph[TorchLayer]) -> None:
+    """Raises: GraphError if the inputs of a layer differ in number or width from what the layer declares."""
+    for node, layer in graph.nodes.items():
+        if not isinstance(layer, TorchInnerLayer):
+            continue
+        found = [graph.nodes[source].num_output_units for source in graph.inputs[node]]
+        if found != [layer.num_input_units] * layer.arity:
+            wanted = f"{layer.arity} layers of {layer.num_input_units} units"
+            raise GraphError(f"{type(layer).__name__} {node}: expected {wanted} as inputs, got layers of {found} units")
+
+
+def _reads(layer: TorchLayer) -> tuple[int, int] | None:
+    """The arity of a layer and the width of its inputs; None for an input layer."""
+    return (layer.arity, layer.num_input_units) if isinstance(layer, TorchInnerLayer) else None
+
+
+class ParameterSurvey:
+    """The parameters of the layers of one optimization, for these parameter rules."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        roots = tuple(rule.pattern.entries[0] for rule in rules)
+        self._is_root = cache(lambda kind: issubclass(kind, roots))
+        self._known: dict[TorchLayer, tuple[int, bool]] = {}
+
+    def num_nodes(self, graph: Graph[TorchLayer]) -> int:
+        """The number of layers and of the nodes of their parameters."""
+        known = self._known
+        return len(graph) + sum([(known.get(layer) or self._examine(layer))[0] for layer in graph.nodes.values()])
+
+    def may_match(self, layer: TorchLayer) -> bool:
+        """Whether a parameter of the layer has a node of a type at which a rule begins."""
+        return (self._known.get(layer) or self._examine(layer))[1]
+
+    def _examine(self, layer: TorchLayer) -> tuple[int, bool]:
+        """The number of parameter nodes of a layer, and whether it may match."""
+        number, may_match, is_root = 0, False, self._is_root
+        for parameter in all_parameters(layer).values():
+            nodes = parameter.graph.nodes
+            number += len(nodes)
+            may_match = may_match or any(is_root(node.__class__) for node in nodes.values())
+        found = self._known[layer] = (number, may_match)
+        return found
+
 
 MAX_GROWTH = 16
 """Rounds stop when the circuit has this many times the nodes it started with; only custom rules come near it."""

@@ -1,6 +1,6 @@
-"""The time of a circuit on the backends that this machine has: its layers as they are, and `fast()`."""
+"""The time of a circuit in the four modes of compilation, and on the backends that this machine has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -9,13 +9,52 @@ from typing import Any
 from explorer.backend import TorchCircuit
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
+from explorer.bench.programs import program, random_inputs
 from explorer.bench.roofs import roof_of_circuit, with_roof
-from explorer.bench.step_times import Reference, native_bytes, require_circuit
+from explorer.bench.step_times import COMPARED_ROWS, Reference, native_bytes, require_circuit
+from explorer.compiler import TorchCompiler, record
 from explorer.errors import CircuitError
 from explorer.runtime import fast
 from explorer.runtime.backends import BACKENDS as KNOWN, ONLY_ON
-from explorer.timings import BACKENDS, COMPARED, FORWARD, LAYERS_AS_THEY_ARE, Run
+from explorer.symbolic import Circuit
+from explorer.timings import BACKENDS, COMPARED, CPU, FORWARD, LAYERS_AS_THEY_ARE, MODES, Run
 from explorer.trace import Trace
+
+NAMES_OF_MODES: Mapping[str, tuple[bool, bool]] = {
+    "as written": (False, False),
+    "optimized": (True, False),
+    "folded": (False, True),
+    "optimized and folded": (True, True),
+}
+"""Name of a mode -> (optimized, folded)."""
+
+
+def measure_modes(circuit: Circuit, options: Mapping[str, Any] | None = None, **settings: Any) -> Run:
+    """Time a circuit in all four modes, compiled with `options` of `TorchCompiler`; otherwise like `measure_steps`.
+
+    Equal seeds result in equal parameter values in every mode. Also raises the errors of compiling.
+    """
+    options = {**(options or {}), "optimize": False, "fold": False}
+    plain = TorchCompiler(**options).options.to_json()
+    return measure(Settings(**settings), MODES, plain, lambda begun: _time_modes(begun, circuit, options))
+
+
+def _time_modes(begun: MeasurementRun, circuit: Circuit, options: Mapping[str, Any]) -> Timed:
+    traces: dict[str, Trace] = {}
+    for mode, (optimize, fold) in NAMES_OF_MODES.items():
+        if begun.settings.cancelled():
+            return (), True
+        begun.report_progress(0.0, f"compiling: {mode}")
+        traces[mode] = record(circuit, **{**options, "optimize": optimize, "fold": fold})
+    first = traces["as written"].circuit_at(traces["as written"].start)
+    x = random_inputs(first, begun.settings.batch_size, begun.settings.seed)
+    wanted = program(first, (x[:COMPARED_ROWS],), FORWARD, CPU).outputs()
+    candidates: list[Candidate] = []
+    for mode, trace in traces.items():
+        stats = trace.stats(-1)
+        layers, num_bytes = stats["layers"], stats["activation_bytes"] * len(x)
+        candidates.append(Candidate(mode, lambda t=trace: t.circuit_at(-1), (x,), wanted, layers, num_bytes))
+    return time_candidates(begun, candidates)
 
 
 def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> Run:
