@@ -11,6 +11,6 @@ from explorer.learning.loop import (
     train as train,
 )
 from explorer.learning.maximization import MaximizationOptions as MaximizationOptions
-from explorer.learning.options import TrainingOptions as TrainingOptions
+from explorer.learning.methods import TrainingOptions as TrainingOptions
 from explorer.learning.sources import load_source as load_source
 from explorer.learning.structures import STRUCTURES as STRUCTURES, build_structure as build_structure

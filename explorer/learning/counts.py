@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
-from explorer.learning.leaf_values import place_values
+from explorer.learning.state import place_values
 
 KINDS = ("weights", "successes", "trials", "rows", "sums", "squares")
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.errors import ShapeError, check_type
-from explorer.learning.digests import digest_of
+from explorer.learning.workers import digest_of
 from explorer.packages import require
 
 HELD_OUT_EVERY = 5

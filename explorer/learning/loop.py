@@ -13,8 +13,7 @@ from explorer.backend.layers.inputs import TorchContinuousLayer
 from explorer.errors import CircuitError, ValueRangeError, check_type
 from explorer.learning.data import DataSet
 from explorer.learning.evaluation import bits_per_dimension, check_circuit, check_data, require_distribution
-from explorer.learning.methods import make_method
-from explorer.learning.options import TrainingOptions
+from explorer.learning.methods import TrainingOptions, make_method
 from explorer.learning.state import TrainingState
 from explorer.learning.workers import ALONE, Workers
 

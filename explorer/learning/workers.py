@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -12,7 +13,36 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from explorer.errors import CircuitError
-from explorer.learning.digests import digest_of
+
+
+def digest_of(value: object) -> str:
+    """A digest that is the same for equal values.
+
+    A value is a tensor, or nested mappings, lists and tuples of tensors and of anything with a `repr`.
+    """
+    found = sha256()
+    _add(found, value)
+    return found.hexdigest()
+
+
+def _add(found: Any, value: object) -> None:
+    """Add a value to a hash, unambiguously: each part with its type and its length."""
+    if isinstance(value, Tensor):
+        found.update(f"tensor {value.dtype} {tuple(value.shape)};".encode())
+        found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    elif isinstance(value, Mapping):
+        found.update(f"mapping {len(value)};".encode())
+        for key, item in value.items():
+            _add(found, key)
+            _add(found, item)
+    elif isinstance(value, list | tuple):
+        found.update(f"sequence {len(value)};".encode())
+        for item in value:
+            _add(found, item)
+    else:
+        text = repr(value)
+        found.update(f"{type(value).__name__} {len(text)};{text}".encode())
+
 
 _SYNC_BUFFERS = next(
     name

@@ -1,23 +1,13 @@
 """Region graphs, circuits made from them, and the gallery of named circuits."""
 
 from explorer.templates import gallery as gallery
-from explorer.templates.blocks import (
-    BLOCKS as BLOCKS,
-    Block as Block,
-    BlockSizes as BlockSizes,
-    cp_block as cp_block,
-    cp_transposed_block as cp_transposed_block,
-    dense_sum as dense_sum,
-    get_block as get_block,
-    tucker_block as tucker_block,
+from explorer.templates.data_circuits import (
+    IMAGE_REGION_GRAPHS as IMAGE_REGION_GRAPHS,
+    TABLE_REGION_GRAPHS as TABLE_REGION_GRAPHS,
+    image_data as image_data,
+    tabular_data as tabular_data,
 )
-from explorer.templates.build import build_circuit as build_circuit
-from explorer.templates.chains import sum_chain as sum_chain
-from explorer.templates.factorizations import cp as cp, tensor_train as tensor_train, tucker as tucker
 from explorer.templates.gallery import Gallery as Gallery, load_named as load_named
-from explorer.templates.graphical_models import fully_factorized as fully_factorized, hmm as hmm
-from explorer.templates.hidden_trees import hidden_tree as hidden_tree
-from explorer.templates.images import IMAGE_REGION_GRAPHS as IMAGE_REGION_GRAPHS, image_data as image_data
 from explorer.templates.inputs import (
     BinomialInput as BinomialInput,
     CategoricalInput as CategoricalInput,
@@ -27,6 +17,26 @@ from explorer.templates.inputs import (
     ParameterFactory as ParameterFactory,
     bounded_stddev as bounded_stddev,
     get_input_spec as get_input_spec,
+)
+from explorer.templates.known_circuits import (
+    cp as cp,
+    fully_factorized as fully_factorized,
+    hmm as hmm,
+    sum_chain as sum_chain,
+    tensor_train as tensor_train,
+    tucker as tucker,
+)
+from explorer.templates.region_circuits import (
+    BLOCKS as BLOCKS,
+    Block as Block,
+    BlockSizes as BlockSizes,
+    build_circuit as build_circuit,
+    cp_block as cp_block,
+    cp_transposed_block as cp_transposed_block,
+    dense_sum as dense_sum,
+    get_block as get_block,
+    hidden_tree as hidden_tree,
+    tucker_block as tucker_block,
 )
 from explorer.templates.regions import (
     ImageShape as ImageShape,
@@ -48,4 +58,3 @@ from explorer.templates.regions import (
     region_graph_to_json as region_graph_to_json,
     tree_regions as tree_regions,
 )
-from explorer.templates.tables import TABLE_REGION_GRAPHS as TABLE_REGION_GRAPHS, tabular_data as tabular_data

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from explorer.errors import MissingPackageError, ShapeError, UnknownNameError
-from explorer.learning.baselines import independent_pixels_bits
 from explorer.learning.data import load_digits, split
 from explorer.learning.sources import load_source
+from explorer.learning.structures import independent_pixels_bits
 from explorer.packages import install_command
 
 

@@ -15,7 +15,7 @@ from explorer.learning import ExpectationMaximization
 from explorer.learning.data import DataSet
 from explorer.learning.evaluation import mean_log_likelihood
 from explorer.learning.loop import best_epoch, train
-from explorer.learning.options import TrainingOptions
+from explorer.learning.methods import TrainingOptions
 from explorer.templates import BinomialInput, CategoricalInput, GaussianInput, hidden_tree
 from tests.learning.random_models import random_rows
 

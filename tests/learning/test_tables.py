@@ -19,7 +19,7 @@ from explorer.errors import (
     UnknownNameError,
     ValueRangeError,
 )
-from explorer.learning.baselines import independent_bits
+from explorer.learning.structures import independent_bits
 from explorer.learning.tables import (
     BinomialColumn,
     CategoricalColumn,

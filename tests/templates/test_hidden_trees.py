@@ -8,7 +8,7 @@ import pytest
 from explorer.errors import CycleError, DataTypeError, ShapeError, ValueRangeError
 from explorer.symbolic import ConstantInitializer, TensorParameter
 from explorer.templates import CategoricalInput, GaussianInput, chow_liu_parents, gallery, hidden_tree, load_named
-from explorer.templates.gallery.learned import DIGITS_TREE
+from explorer.templates.gallery.named_circuits import DIGITS_TREE
 from tests.templates.evaluate import Evaluator
 
 PARENTS = (1, -1, 1, 2)

@@ -150,10 +150,10 @@ def explore(
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.replacing import is_reproduced
         from explorer.compiler import record
-        from explorer.learning.baselines import independent_pixels_bits
         from explorer.learning.data import load_digits
         from explorer.learning.evaluation import bits_per_dimension
-        from explorer.learning.options import TrainingOptions
+        from explorer.learning.methods import TrainingOptions
+        from explorer.learning.structures import independent_pixels_bits
         from explorer.templates import gallery
 
         torch.set_num_threads(1)  # the circuit is so small that more threads would wait for each other

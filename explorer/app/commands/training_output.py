@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from explorer.backend import TorchCircuit
     from explorer.learning.data import DataSet, ImageData
     from explorer.learning.loop import Epoch, TrainingResult
-    from explorer.learning.options import TrainingOptions
+    from explorer.learning.methods import TrainingOptions
     from explorer.learning.state import TrainingState
     from explorer.learning.tables import TableData
     from explorer.learning.workers import Workers
@@ -37,7 +37,7 @@ def columns_table(data: "TableData") -> Table:
 
 def images_line(data: "ImageData") -> str:
     """How many images there are, of which size; and from which folders, if some are not in the named one itself."""
-    from explorer.learning.images import image_files, pixels_text
+    from explorer.learning.sources import image_files, pixels_text
 
     channels, height, width = data.shape
     count = len(data.training) + len(data.held_out)
@@ -99,8 +99,8 @@ def train_with_progress(
 
 def baseline_of(data: "DataSet", result: "TrainingResult") -> float | None:
     """Bits per dimension of the held-out rows under independent variables; None for a density of images."""
-    from explorer.learning.baselines import independent_bits, independent_pixels_bits
     from explorer.learning.data import ImageData
+    from explorer.learning.structures import independent_bits, independent_pixels_bits
 
     if isinstance(data, ImageData):
         return None if result.is_density else independent_pixels_bits(data)

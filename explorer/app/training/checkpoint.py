@@ -15,7 +15,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
 from explorer.files import replace_file
 from explorer.learning.loop import Epoch
-from explorer.learning.options import TrainingOptions
+from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
 from explorer.learning.tables import Column, columns_from_json
 from explorer.options import CompilerOptions

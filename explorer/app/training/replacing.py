@@ -11,7 +11,7 @@ from explorer.errors import FileFormatError, LearningError, listed
 from explorer.files import hold_folder
 from explorer.learning.data import DataSet
 from explorer.learning.loop import is_of
-from explorer.learning.options import TrainingOptions
+from explorer.learning.methods import TrainingOptions
 from explorer.options import CompilerOptions
 
 ADVICE = "write to another file with --out, or replace it with --overwrite"

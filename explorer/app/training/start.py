@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.learning.data import DataSet
 from explorer.learning.loop import Epoch, is_of
-from explorer.learning.options import TrainingOptions
+from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
 
 

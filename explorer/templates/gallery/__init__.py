@@ -7,7 +7,7 @@ Forty consecutive sums become one, but each round halves the chain: five rounds 
 <Circuit: 13 layers, 5 variables, 1 output(s)>
 """
 
-from explorer.templates.gallery import digits, learned, lessons, logic, operators, scale
+from explorer.templates.gallery import named_circuits
 from explorer.templates.gallery.registry import GALLERY, CircuitMaker, Gallery
 
 add = GALLERY.add
@@ -23,12 +23,7 @@ __all__ = [
     "add",
     "default_options",
     "describe",
-    "digits",
-    "learned",
-    "lessons",
     "load_named",
-    "logic",
+    "named_circuits",
     "names",
-    "operators",
-    "scale",
 ]

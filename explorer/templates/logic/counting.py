@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from explorer.errors import DataTypeError, ScopeError, StructureError, ValueRangeError, check_type
 from explorer.symbolic.checks import is_integer
-from explorer.templates.logic.circuit import READ_IT, LogicCircuit, scope_variables
-from explorer.templates.logic.nodes import LogicKind
+from explorer.templates.logic.logic_circuit import READ_IT, LogicCircuit, LogicKind, scope_variables
 
 Number = TypeVar("Number", int, float, Fraction)
 

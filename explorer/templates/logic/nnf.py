@@ -1,4 +1,4 @@
-"""Reads formulas in negation normal form: files of the compilers c2d (also dsharp, miniC2D) and d4.
+"""Reads logic circuits: negation normal forms of c2d (also dsharp, miniC2D) and d4, and files of any known format.
 
 Sources: the manual of c2d; the README of d4.
 """
@@ -9,10 +9,9 @@ from itertools import chain
 from pathlib import Path
 
 from explorer.errors import FileFormatError
-from explorer.templates.logic.circuit import LogicCircuit
-from explorer.templates.logic.lines import Line, read_lines
-from explorer.templates.logic.nodes import LogicKind, LogicNode
-from explorer.templates.logic.sdd import check_literal
+from explorer.templates.logic.lines import Line, lines_of_bytes, read_lines
+from explorer.templates.logic.logic_circuit import LogicCircuit, LogicKind, LogicNode
+from explorer.templates.logic.sdd import Vtree, check_literal, parse_sdd
 
 _D4_KINDS = {"o": LogicKind.OR, "a": LogicKind.AND, "t": LogicKind.TRUE, "f": LogicKind.FALSE}
 
@@ -177,3 +176,40 @@ def _d4_order(file: _D4File) -> list[int]:
             done.add(name)
             order.append(name)
     return order
+
+
+LOGIC_SUFFIXES = (".sdd", ".nnf", ".ddnnf")
+"""How the names of files with logic circuits end."""
+FOREIGN_LOGIC = {
+    "p": "a CNF, which is a formula, not a circuit; compile it with d4 or c2d to an NNF file (.nnf)",
+    "psdd": "a PSDD, which cannot be read; name the SDD file (.sdd) that it was made from, and train its probabilities",
+    "vtree": "a vtree, which is a tree of variables; name the SDD file (.sdd) that belongs to it",
+}
+"""What a file of logic is that is not a logic circuit, and what helps, by the first word of the file."""
+
+
+def read_logic(path: str | Path, vtree: Vtree | None = None, *, num_variables: int | None = None) -> LogicCircuit:
+    """Read an SDD, or an NNF of c2d or d4; see `read_sdd` and `read_nnf`.
+
+    Raises: FileFormatError with the line, for any other file, and for a vtree with an NNF.
+    """
+    return _parse(read_lines(path), str(path), vtree, num_variables)
+
+
+def logic_of_bytes(raw: bytes, where: str) -> LogicCircuit:
+    """The logic circuit in the bytes of a file, as `read_logic`. Raises: FileFormatError."""
+    return _parse(lines_of_bytes(raw, where), where, None, None)
+
+
+def _parse(lines: Iterator[Line], where: str, vtree: Vtree | None, num_variables: int | None) -> LogicCircuit:
+    first = next(lines)
+    lines = chain((first,), lines)
+    if first.fields[0] == "sdd":
+        return parse_sdd(lines, where, vtree, num_variables)
+    if first.fields[0] in FOREIGN_LOGIC:
+        raise FileFormatError(f"{where} seems to be {FOREIGN_LOGIC[first.fields[0]]}")
+    if vtree is not None:
+        raise FileFormatError(
+            f"{where}: a vtree belongs to an SDD file; found {first.fields[0]!r} in line {first.number}"
+        )
+    return parse_nnf(lines, where, num_variables)

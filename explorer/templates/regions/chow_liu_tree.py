@@ -5,15 +5,131 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from explorer.errors import CycleError, DataTypeError, ValueRangeError, check_name
+from explorer.errors import CycleError, DataTypeError, ShapeError, ValueRangeError, check_name
 from explorer.symbolic.checks import is_integer
-from explorer.templates.regions.mutual_information import (
-    Matrix,
-    categorical_mutual_information,
-    gaussian_mutual_information,
-    mixed_mutual_information,
-)
 from explorer.templates.regions.region_graph import RegionGraph, RegionGraphBuilder
+
+SMOOTHING = 0.01
+VARIANCE_FLOOR = 1e-4
+MAX_CELLS = 1 << 22  # maximum counts of pairs in memory
+
+Matrix = NDArray[np.float64]
+
+
+def categorical_mutual_information(data: ArrayLike, *, num_categories: int | None = None) -> Matrix:
+    """I(X;Y) = sum_xy p(x,y) log(p(x,y) / (p(x) p(y))) with 0.01 added to each count of a pair of categories.
+
+    The categories of column i are the C_i values that occur in it, or 0 .. num_categories-1 if that is given. So a pair
+    has C_i C_j such counts and the same value in any table, at most min(log C_i, log C_j).
+    Time: O(D^2 N + sum_ij C_i C_j).
+    Raises: ShapeError, DataTypeError; ValueRangeError for a value outside of 0 .. num_categories-1.
+    """
+    table = as_integers(data)
+    top = int(table.max()) + 1
+    if table.min() < 0 or (num_categories is not None and top > num_categories):
+        raise ValueRangeError(
+            f"categories are 0 to {(num_categories or top) - 1}; found {int(table.min())} to {top - 1}: "
+            f"pass num_categories or recode the data"
+        )
+    N, D = table.shape
+    codes, sizes = table, np.full(D, num_categories)
+    if num_categories is None:
+        codes = np.empty_like(table)
+        for j in range(D):
+            codes[:, j] = np.searchsorted(np.unique(table[:, j]), table[:, j])
+        sizes = codes.max(axis=0) + 1
+    C = int(sizes.max())
+    found = np.zeros((D, D))
+    for i in range(D - 1):
+        cells = int(sizes[i]) * C
+        width = max(1, MAX_CELLS // cells)
+        for start in range(i + 1, D, width):
+            others = slice(start, min(start + width, D))
+            shift = np.arange(others.stop - start) * cells
+            pairs = codes[:, i, None] * C + codes[:, others] + shift
+            counts = np.bincount(pairs.ravel(), minlength=len(shift) * cells).reshape(-1, sizes[i], C)
+            exists = np.arange(C) < sizes[others, None]
+            total = N + SMOOTHING * sizes[i] * sizes[others]
+            joint = (counts + SMOOTHING * exists[:, None]) / total[:, None, None]
+            both = _discrete_entropy(joint.reshape(len(shift), cells))
+            found[i, others] = _discrete_entropy(joint.sum(axis=2)) + _discrete_entropy(joint.sum(axis=1)) - both
+    found[sizes == 1] = found[:, sizes == 1] = 0.0  # of constant columns, not the rounding of zero
+    return np.maximum(found + found.T, 0.0)  # rounding can make it negative
+
+
+def gaussian_mutual_information(data: ArrayLike) -> Matrix:
+    """I(X;Y) = -log(1 - r^2) / 2 of jointly Gaussian columns with correlation r; r = 0 for a constant column.
+
+    Raises: ShapeError, DataTypeError.
+    """
+    table = _reals(data)
+    centered = table - table.mean(axis=0)
+    scale = np.sqrt((centered**2).sum(axis=0))
+    unit = np.divide(centered, scale, out=np.zeros_like(centered), where=scale > 0)
+    squared = np.minimum((unit.T @ unit) ** 2, 1 - np.finfo(np.float64).eps)
+    found = -0.5 * np.log1p(-squared)
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Matrix:
+    """Categorical between discrete columns, Gaussian between continuous ones, and otherwise by conditional Gaussians.
+
+    I(X;C) = H(X) - sum_c p(c) H(X | c), with H = log(2 pi e (var + 1e-4)) / 2.
+    Raises: ShapeError unless there is one flag per column; DataTypeError, ValueRangeError.
+    """
+    table = _reals(data)
+    if len(is_discrete) != table.shape[1]:
+        raise ShapeError(f"expected one flag per column; found {len(is_discrete)} flags and {table.shape[1]} columns")
+    discrete = [j for j, flag in enumerate(is_discrete) if flag]
+    continuous = [j for j, flag in enumerate(is_discrete) if not flag]
+    found = np.zeros((table.shape[1], table.shape[1]))
+    if discrete:
+        found[np.ix_(discrete, discrete)] = categorical_mutual_information(as_integers(table[:, discrete]))
+    if continuous:
+        found[np.ix_(continuous, continuous)] = gaussian_mutual_information(table[:, continuous])
+    reals = table[:, continuous]
+    entropies = _entropies(reals)
+    for c in discrete:
+        values, counts = np.unique(table[:, c], return_counts=True)
+        given = sum(_entropies(reals[table[:, c] == value]) * n for value, n in zip(values, counts, strict=True))
+        found[continuous, c] = found[c, continuous] = entropies - given / len(table)
+    return found
+
+
+def as_integers(data: ArrayLike) -> NDArray[np.int64]:
+    """The data as integers. Raises: ShapeError, ValueRangeError; DataTypeError for fractions or text."""
+    table = _reals(data)
+    integers = table.astype(np.int64)
+    if (integers != table).any():
+        raise DataTypeError(
+            "categories are non-negative integers; found fractions: use a Gaussian input for such a column"
+        )
+    return integers
+
+
+def _discrete_entropy(probabilities: Matrix) -> Matrix:
+    """-sum_k p_k log p_k along the last axis."""
+    logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
+    return -(probabilities * logs).sum(axis=-1)
+
+
+def _entropies(columns: Matrix) -> Matrix:
+    """The entropy of a normal distribution with the variance of each column."""
+    return 0.5 * (np.log(2 * np.pi * (columns.var(axis=0) + VARIANCE_FLOOR)) + 1)
+
+
+def _reals(data: ArrayLike) -> Matrix:
+    table = np.asarray(data)
+    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 1:
+        raise ShapeError(f"data must have two axes, rows (two or more) and columns; found shape {table.shape}")
+    if table.dtype.kind not in "iufb":
+        raise DataTypeError(f"data must be real numbers; found dtype {table.dtype}")
+    reals = table.astype(np.float64)
+    if not np.isfinite(reals).all():
+        raise ValueRangeError("data must be finite; found nan or infinity: fill in or drop those rows")
+    return reals
+
 
 KINDS = ("categorical", "gaussian")
 

@@ -1,13 +1,24 @@
-"""The region graph: the recursive partition of the variables of a circuit."""
+"""The region graph: the recursive partition of the variables of a circuit, as versioned JSON too."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from explorer.errors import GraphError, ScopeError, StructureError
-from explorer.files import read_json, write_json
+from explorer.errors import (
+    CircuitError,
+    DataTypeError,
+    FileFormatError,
+    GraphError,
+    ScopeError,
+    ShapeError,
+    StructureError,
+    ValueRangeError,
+)
+from explorer.files import check_format, read_json, write_json
 from explorer.symbolic import Finding, Scope, make_scope, shared_variables, union
+from explorer.symbolic.checks import is_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +126,11 @@ class RegionGraph:
 
     def save(self, path: "str | Path") -> None:
         """Write the region graph as versioned JSON (gzip if the name ends in .gz)."""
-        from explorer.templates.regions.files import region_graph_to_json
-
         write_json(region_graph_to_json(self), path)
 
     @staticmethod
     def load(path: "str | Path") -> "RegionGraph":
         """Read a region graph file. Raises: FileFormatError for a foreign, truncated or newer file."""
-        from explorer.templates.regions.files import FORMAT, region_graph_from_json
-
         return region_graph_from_json(read_json(path, FORMAT), where=str(path))
 
     def __str__(self) -> str:
@@ -201,3 +208,51 @@ class RegionGraphBuilder:
 
 def _scope_text(scope: Scope) -> str:
     return "{" + ", ".join(map(str, scope)) + "}"
+
+
+ImageShape = tuple[int, int, int]
+
+
+def check_at_least_one(**given: int) -> None:
+    """Raises: DataTypeError, ValueRangeError unless every number is an integer of at least one."""
+    for name, value in given.items():
+        if not is_integer(value):
+            raise DataTypeError(f"{name} must be an integer; found {value!r}")
+        if value < 1:
+            raise ValueRangeError(f"{name} must be at least 1; found {value}")
+
+
+def check_image_shape(shape: ImageShape) -> None:
+    """Raises: ShapeError unless this is (channels, height, width), each at least one."""
+    given = tuple(shape) if isinstance(shape, tuple | list) else ()  # pyright: ignore[reportUnnecessaryIsInstance]
+    if len(given) != 3 or not all(is_integer(size) and size >= 1 for size in given):
+        raise ShapeError(f"an image shape is (channels, height, width), integers of at least 1; found {shape!r}")
+
+
+FORMAT = "circuit-explorer region graph"
+VERSION = 1
+
+
+def region_graph_to_json(region_graph: RegionGraph) -> dict[str, Any]:
+    """The region graph as JSON data, in which positions identify regions."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "regions": [list(scope) for scope in region_graph.regions],
+        "partitions": [{"region": p.region, "children": list(p.children)} for p in region_graph.partitions],
+    }
+
+
+def region_graph_from_json(data: Mapping[str, Any], where: str = "region graph data") -> RegionGraph:
+    """The region graph of JSON data. Raises: FileFormatError, with the reason."""
+    check_format(data, FORMAT, VERSION, where)
+    try:
+        regions = tuple(tuple(map(int, scope)) for scope in data["regions"])
+        partitions = tuple(
+            Partition(int(row["region"]), tuple(map(int, row["children"]))) for row in data["partitions"]
+        )
+        return RegionGraph(regions, partitions)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{where}: incomplete region graph: {type(error).__name__}: {error}") from error
+    except CircuitError as error:
+        raise FileFormatError(f"{where}: invalid region graph: {error}") from error

@@ -7,7 +7,7 @@ import pytest
 from explorer.app.circuits import load_circuit
 from explorer.app.session.library import Library
 from explorer.symbolic import Circuit
-from explorer.templates.gallery.logic import SEATING
+from explorer.templates.gallery.named_circuits import SEATING
 from tests.app.commands.running import run
 
 XOR = "sdd 5\nL 0 0 1\nL 1 2 -2\nL 2 0 -1\nL 3 2 2\nD 4 1 2 0 1 2 3\n"

@@ -10,12 +10,12 @@ from explorer.app.commands.training_output import baseline_of, epochs_table
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, ShapeError, UnknownNameError, ValueRangeError
-from explorer.learning.baselines import independent_pixels_bits
 from explorer.learning.data import ImageData, load_digits
 from explorer.learning.evaluation import bits_per_dimension
 from explorer.learning.loop import Epoch, TrainingResult, train
-from explorer.learning.options import TrainingOptions
+from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
+from explorer.learning.structures import independent_pixels_bits
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, ConstantInitializer, Parameterization, TensorParameter
 from explorer.templates import GaussianInput, fully_factorized, gallery, image_data, tabular_data
 

@@ -9,7 +9,7 @@ import torch
 from explorer.errors import ScopeError, ShapeError, StructureError
 from explorer.symbolic import HadamardLayer, Parameterization, SumLayer
 from explorer.templates import gallery
-from explorer.templates.gallery.logic import SEATING
+from explorer.templates.gallery.named_circuits import SEATING
 from explorer.templates.logic import (
     LogicBuilder,
     LogicCircuit,

@@ -1,20 +1,64 @@
-"""Small hand-made circuits with named layers; each shows something that the compiler does or does not do."""
+"""The named circuits: small lessons by hand, and circuits that templates, operators, files and data make."""
 
 from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
 
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
     ConstantInitializer,
+    EmbeddingLayer,
     KroneckerParameter,
+    NormalInitializer,
     Parameterization,
     ParameterNode,
     TensorParameter,
+    constant,
 )
-from explorer.templates.chains import sum_chain
+from explorer.symbolic.operators import evidence, integrate, multiply
+from explorer.templates.data_circuits import image_data
 from explorer.templates.gallery.registry import GALLERY
-from explorer.templates.graphical_models import hmm
 from explorer.templates.inputs import CategoricalInput
+from explorer.templates.known_circuits import hmm, sum_chain
+from explorer.templates.logic import build_circuit, read_logic
+from explorer.templates.region_circuits import hidden_tree
+
+
+@GALLERY.add("digits")
+def digits() -> Circuit:
+    """The main job: handwritten digits, 8x8 pixels of 17 grey levels; it folds well and trains in seconds."""
+    return image_data(
+        (1, 8, 8),
+        "quad-tree-4",
+        input_layer="categorical",
+        num_categories=17,
+        num_input_units=16,
+        sum_product_layer="cp",
+        num_sum_units=16,
+    )
+
+
+# fmt: off
+DIGITS_TREE = (
+    56, 58, 10, 58,  5, 13,  5,  6,
+     9, 17,  9, 19, 20, 21,  6, 14,
+     8, 18, 26, 10, 21, 29, 30, 22,
+     0, 26, 34, 19, 20, 30, 38, 23,
+     0, 34, 42, 43, 35, 38, 46,  0,
+    41, 42, -1, 42, 36, 46, 44, 46,
+    49, 50, 58, 43, 44, 61, 46, 63,
+    48,  1,  2,  3, 61, 62, 54, 62,
+)
+# fmt: on
+"""The parent of each pixel in the Chow-Liu tree of the training images of the digits (`chow_liu_parents`)."""
+
+
+@GALLERY.add("hclt")
+def hclt() -> Circuit:
+    """A tree of hidden variables, learned from the digits: branches of all lengths, products of two to five inputs."""
+    return hidden_tree(DIGITS_TREE, CategoricalInput(17), num_latent_states=16)
 
 
 @GALLERY.add("blackboard")
@@ -150,3 +194,90 @@ def _kronecker_of(sizes: Sequence[int]) -> ParameterNode:
     for factor in others:
         product = KroneckerParameter((product, factor))
     return product
+
+
+SEATING = Path(__file__).with_name("seating.nnf")
+"""Four guests on four seats as a formula of 16 variables with 24 models, in the format of c2d."""
+
+
+@GALLERY.add("logic")
+def logic() -> Circuit:
+    """Four guests, four seats: a formula with 24 models as a circuit, and a learned distribution over exactly those.
+
+    Variable 4g + s is 1 if guest g is on seat s. All other assignments have probability 0, whatever the weights are:
+    the literals are fixed tables with a zero. At most one term of each sum is nonzero (the circuit is deterministic),
+    so the most probable seating is exact.
+    """
+    return build_circuit(read_logic(SEATING), sum_param=Parameterization("softmax"))
+
+
+@GALLERY.add("squared")
+def squared() -> Circuit:
+    """A circuit times itself: its weights are Kronecker products; those of 16 units are shattered, those of 10 are not.
+
+    `wide` is a sum of 16 units: its square has a weight of 256 x 256, which is never built. `narrow` has 10: its square
+    has one of 100 x 100, where two small sums would cost more than one.
+    """
+    b = CircuitBuilder()
+    wide = [b.add(CategoricalInput(2)(v, 16), name=f"x{v}") for v in (0, 1)]
+    narrow = [b.add(CategoricalInput(2)(v, 10), name=f"x{v}") for v in (2, 3)]
+    tops: list[int] = []
+    for name, inputs, units in (("wide", wide, 16), ("narrow", narrow, 10)):
+        inner = b.sum(b.hadamard(*inputs, name=f"{name}-product"), num_units=units, name=name)
+        tops.append(b.sum(inner, num_units=2, name=f"{name}-top"))
+    circuit = b.build(b.sum(b.hadamard(*tops, name="product"), num_units=1, name="root"))
+    return multiply(circuit, circuit)
+
+
+@GALLERY.add("sos", semiring="complex-lse-sum")
+def sum_of_squares() -> Circuit:
+    """A sum of three squares with weights of any sign, in the semiring complex-lse-sum: its value is never negative.
+
+    Three circuits share their inputs; a fourth variable says which of them is meant. The square of all, summed over
+    this variable, is the sum of their squares. See Loconte et al. 2025, Sum of Squares Circuits.
+    """
+    b = CircuitBuilder()
+    signed = Parameterization("none", NormalInitializer())
+    x = [
+        b.add(EmbeddingLayer(scope=(v,), num_output_units=4, num_states=3, weight=signed((4, 3))), name=f"x{v}")
+        for v in range(3)
+    ]
+    pair = b.sum(b.hadamard(x[0], x[1], name="pair-product"), num_units=4, weights=signed, name="pair")
+    three = b.sum(b.hadamard(pair, x[2], name="product"), num_units=3, weights=signed, name="three")
+    which = EmbeddingLayer(scope=(3,), num_output_units=3, num_states=3, weight=constant(np.eye(3)))
+    chosen = b.hadamard(three, b.add(which, name="which"), name="chosen")
+    circuit = b.build(b.sum(chosen, num_units=1, weight=constant(np.ones((1, 3))), name="root"))
+    return integrate(multiply(circuit, circuit), [3])
+
+
+@GALLERY.add("evidence")
+def observed() -> Circuit:
+    """The blackboard with two coins seen: their layers are constants now, and three variables are left."""
+    return evidence(blackboard(), {1: 0, 4: 1})
+
+
+@GALLERY.add("mnist")
+def mnist() -> Circuit:
+    """Folding at the size of real work: 28x28 pixels, split by rows and by columns, 5,725 layers in a few folds."""
+    return image_data(
+        (1, 28, 28),
+        "quad-graph",
+        input_layer="categorical",
+        num_input_units=32,
+        sum_product_layer="cp",
+        num_sum_units=32,
+    )
+
+
+@GALLERY.add("poon-domingos")
+def poon_domingos_8x8() -> Circuit:
+    """All ways to cut 8x8 pixels into rectangles: 19,342 layers, where compile time and mixing sums decide."""
+    return image_data(
+        (1, 8, 8),
+        "poon-domingos",
+        input_layer="categorical",
+        num_categories=17,
+        num_input_units=4,
+        sum_product_layer="cp",
+        num_sum_units=4,
+    )

@@ -1,8 +1,12 @@
 """Logic circuits: literals, conjunctions and disjunctions as frozen data, and the properties that counting needs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
+from hashlib import sha256
+from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +23,60 @@ from explorer.errors import (
 from explorer.symbolic import Finding
 from explorer.symbolic.checks import is_integer
 from explorer.symbolic.exclusion import Exclusion, Unit, Units
-from explorer.templates.logic.nodes import LogicKind, LogicNode
-from explorer.templates.logic.partitions import partitioned
+
+
+class LogicKind(Enum):
+    """Kind of a node of a logic circuit."""
+
+    TRUE = "true"
+    FALSE = "false"
+    LITERAL = "literal"
+    AND = "and"
+    OR = "or"
+
+
+class LogicNode(NamedTuple):
+    """A node: its kind, the nodes that it reads, and for a literal the variable v as v (true) or -v (false), from 1."""
+
+    kind: LogicKind
+    inputs: tuple[int, ...] = ()
+    literal: int = 0
+
+
+PRIME = 2**61 - 1
+"""The numbers are those modulo a prime: a sum that is not 1 as a polynomial is 1 once in 2^61 / variables times."""
+
+
+def partitioned(nodes: Sequence[LogicNode], num_variables: int) -> Iterator[int]:
+    """The disjunctions of pairs (prime and sub) of which exactly one prime is true at each assignment.
+
+    The nodes must be decomposable. Each variable is true with a random probability, so that of a node, with sums for
+    disjunctions, is a polynomial. Those of the primes add up to 1 at a random point only if they do everywhere: then
+    exactly one is true. This takes one pass, where comparing all pairs of primes may take too long.
+    Source: Schwartz 1980, Fast probabilistic algorithms for verification of polynomial identities.
+    """
+    digest = sha256()
+    for node in nodes:
+        digest.update(repr(node).encode())
+    random = Random(digest.digest())  # no file can be made to fit its own point
+    chances = [random.randrange(PRIME) for _ in range(num_variables)]
+    found: list[int] = []
+    for number, node in enumerate(nodes):
+        if node.kind is LogicKind.LITERAL:
+            chance = chances[abs(node.literal) - 1]
+            found.append(chance if node.literal > 0 else 1 - chance)
+        elif node.kind is LogicKind.OR:
+            found.append(sum(found[source] for source in node.inputs) % PRIME)
+            pairs = [nodes[source] for source in node.inputs]
+            are_pairs = all(pair.kind is LogicKind.AND and len(pair.inputs) == 2 for pair in pairs)
+            if are_pairs and sum(found[pair.inputs[0]] for pair in pairs) % PRIME == 1:
+                yield number
+        else:
+            total = int(node.kind is not LogicKind.FALSE)
+            for source in node.inputs:
+                total = total * found[source] % PRIME
+            found.append(total)
+
 
 MAX_VARIABLES = 1_000_000
 """Maximum number of variables of a logic circuit: its scopes are sets of bits."""

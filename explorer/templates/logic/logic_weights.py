@@ -17,10 +17,9 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates.inputs import ParameterFactory
-from explorer.templates.logic.circuit import LogicCircuit
 from explorer.templates.logic.counting import check_countable, check_weights
-from explorer.templates.logic.nodes import LogicKind, LogicNode
-from explorer.templates.logic.smoothing import smooth
+from explorer.templates.logic.logic_builder import smooth
+from explorer.templates.logic.logic_circuit import LogicCircuit, LogicKind, LogicNode
 
 
 def build_circuit(
