@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
-from explorer.backend.frozen import FrozenCircuit
+from explorer.backend.frozen import FrozenCircuit, underflows
 from explorer.backend.layers import TorchLayer
 from explorer.backend.numeric import (
     DOUBLES,
@@ -27,7 +27,6 @@ from explorer.backend.plan import (
     plan_circuit,
 )
 from explorer.backend.probed import ProbedCircuit
-from explorer.backend.rounding import underflows
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type

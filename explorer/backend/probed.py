@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
+from explorer.backend.frozen import loses_digits
 from explorer.backend.layers import TorchInputLayer
 from explorer.backend.numeric import DOUBLES, in_double_precision, in_single_precision
 from explorer.backend.plan import CircuitPlan, PlannedLayer
-from explorer.backend.rounding import loses_digits
 
 if TYPE_CHECKING:
     from explorer.backend.circuit import TorchCircuit

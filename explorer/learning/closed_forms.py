@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from explorer.backend import TorchBinomialLayer, TorchCircuit, TorchEvidenceLayer, TorchGaussianLayer, TorchLayer
+from explorer.backend.declarations import ExpLink, IdentityLink, SigmoidLink
 from explorer.backend.parameters import (
     Domain,
     Link,
@@ -21,7 +22,6 @@ from explorer.backend.parameters import (
     TorchParameterNode,
     TorchParameterOp,
 )
-from explorer.backend.parameters.roles import ExpLink, IdentityLink, SigmoidLink
 from explorer.errors import LearningError
 from explorer.graph import nested_of, parameters_of
 from explorer.symbolic import TensorParameter

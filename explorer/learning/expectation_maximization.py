@@ -16,8 +16,8 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.parameters import Domain
+from explorer.backend.queries.fold_structure import require_tractable
 from explorer.backend.queries.stages import stages_of
-from explorer.backend.queries.structure import require_tractable
 from explorer.errors import CircuitError, LearningError, ShapeError, check_type
 from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
-from explorer.backend.parameters.roles import MARGIN, Link
+from explorer.backend.declarations import MARGIN, Link
 from explorer.errors import LearningError, ValueRangeError
 from explorer.learning.closed_forms import ClosedForms, Normals, Single
 from explorer.learning.counts import ExpectedCounts

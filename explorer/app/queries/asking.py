@@ -9,9 +9,9 @@ from torch import Tensor
 
 from explorer.app.queries.named_variables import Evidence, Variables, describe_variables
 from explorer.backend import TorchCircuit, queries
+from explorer.backend.queries.fold_structure import scopes_of
 from explorer.backend.queries.masks import check_root
 from explorer.backend.queries.stages import stages_of
-from explorer.backend.queries.structure import scopes_of
 from explorer.errors import FormError, ShapeError
 
 MIN_VARIANCE = 1e-9

@@ -9,10 +9,16 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import WEIGHT, ReachedUnits, TorchInputLayer
-from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
-from explorer.backend.layers.functions import LeafFunction, Polynomial, apply
-from explorer.backend.numeric import as_complex, binomial_log_prob, can_inspect
+from explorer.backend.layers.base import WEIGHT, LeafFunction, Polynomial, ReachedUnits, TorchInputLayer, apply
+from explorer.backend.numeric import (
+    as_complex,
+    binomial_log_prob,
+    can_inspect,
+    cumulative_weights,
+    normal,
+    search,
+    uniform,
+)
 from explorer.backend.parameters import Role, TorchParameter
 from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
 from explorer.errors import DataTypeError, ValueRangeError

@@ -1,5 +1,10 @@
 """Compiled parameters: graphs of tensors, pointers and operators."""
 
+from explorer.backend.declarations import (
+    Domain as Domain,
+    Link as Link,
+    Role as Role,
+)
 from explorer.backend.parameters.nodes import (
     FoldSettings as FoldSettings,
     InitializerFunction as InitializerFunction,
@@ -14,9 +19,4 @@ from explorer.backend.parameters.parameter import (
     TorchParameter as TorchParameter,
     apply_op as apply_op,
     subgraph_parameter as subgraph_parameter,
-)
-from explorer.backend.parameters.roles import (
-    Domain as Domain,
-    Link as Link,
-    Role as Role,
 )

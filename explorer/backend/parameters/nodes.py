@@ -13,8 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from explorer.backend.declarations import register_compiled_class
-from explorer.backend.parameters.roles import Domain, Domains, Link
+from explorer.backend.declarations import Domain, Domains, Link, register_compiled_class
 from explorer.graph import FOLDS, config_settings
 from explorer.symbolic import ParameterOp, Shape, TensorParameter
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from explorer.backend.layers import ReachedUnits, TorchInnerLayer, TorchInputLayer
-from explorer.backend.layers.drawing import cumulative_weights, search, uniform
+from explorer.backend.numeric import cumulative_weights, search, uniform
+from explorer.backend.queries.fold_structure import Scopes
 from explorer.backend.queries.stages import Stage, Stages, StageValues
-from explorer.backend.queries.structure import Scopes
 from explorer.backend.queries.upward import inputs_of
 from explorer.errors import ValueRangeError
 

@@ -8,11 +8,10 @@ from torch import Tensor
 
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import TorchDiscreteLayer, TorchInnerLayer, TorchInputLayer
-from explorer.backend.queries.determinism import all_units, deterministic
+from explorer.backend.queries.fold_structure import all_units, deterministic, require_tractable, variables
 from explorer.backend.queries.likelihood import log_likelihood, require_finite
 from explorer.backend.queries.masks import check_evidence
 from explorer.backend.queries.stages import Stages, StageValues, prepare, stages_of
-from explorer.backend.queries.structure import require_tractable, variables
 from explorer.backend.queries.upward import (
     LSE,
     evaluate_stages,

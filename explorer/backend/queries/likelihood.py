@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from explorer.backend.evaluation import EvaluatedCircuit
+from explorer.backend.queries.fold_structure import read_variables, require_dependence, require_tractable
 from explorer.backend.queries.masks import check_evidence, check_mask, check_possible
 from explorer.backend.queries.stages import Stages, StageValues, stages_of
-from explorer.backend.queries.structure import read_variables, require_dependence, require_tractable
 from explorer.backend.queries.upward import LeafValue, chunks, density, log_outputs, observed_leaf
 from explorer.errors import ScopeError, ValueRangeError
 

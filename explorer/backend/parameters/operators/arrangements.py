@@ -7,8 +7,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from explorer.backend.declarations import LINEAR
 from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.backend.parameters.roles import LINEAR
 from explorer.symbolic import arrangement_operators as symbolic
 
 __all__ = [

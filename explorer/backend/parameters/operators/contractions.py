@@ -7,9 +7,9 @@ from math import prod
 import torch
 from torch import Tensor
 
+from explorer.backend.declarations import BOTH, LINEAR, LOG
 from explorer.backend.numeric import common_type, in_double_precision
 from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.backend.parameters.roles import BOTH, LINEAR, LOG
 from explorer.symbolic import parameter_operators as symbolic
 
 __all__ = [

@@ -8,9 +8,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from explorer.backend.numeric import log
-from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.backend.parameters.roles import (
+from explorer.backend.declarations import (
     BOTH,
     LINEAR,
     ClampLink,
@@ -22,6 +20,8 @@ from explorer.backend.parameters.roles import (
     SoftplusLink,
     SquareLink,
 )
+from explorer.backend.numeric import log
+from explorer.backend.parameters.nodes import TorchParameterOp
 from explorer.symbolic import parameter_operators as symbolic
 
 __all__ = [
