@@ -1,8 +1,18 @@
 """Level 0: circuits as data, without tensors: layers, parameter graphs, initializers, structure, files."""
 
 from explorer.symbolic.arrangement_operators import *  # noqa: F403
-from explorer.symbolic.builder import CircuitBuilder as CircuitBuilder
+from explorer.symbolic.builder import (
+    ACTIVATIONS as ACTIVATIONS,
+    CircuitBuilder as CircuitBuilder,
+    Parameterization as Parameterization,
+    with_values as with_values,
+)
 from explorer.symbolic.circuit import Circuit as Circuit
+from explorer.symbolic.circuit_files import (
+    CIRCUIT_FORMAT as CIRCUIT_FORMAT,
+    circuit_from_json as circuit_from_json,
+    circuit_to_json as circuit_to_json,
+)
 from explorer.symbolic.cirkit import (
     CirkitReader as CirkitReader,
     circuits_from_cirkit as circuits_from_cirkit,
@@ -14,29 +24,21 @@ from explorer.symbolic.derivation import (
     Derivation as Derivation,
     LeafLabel as LeafLabel,
     circuits_behind as circuits_behind,
+    derivation_text as derivation_text,
+    formula_of as formula_of,
 )
-from explorer.symbolic.derivation_text import derivation_text as derivation_text, formula_of as formula_of
-from explorer.symbolic.determinism import reads_of_units as reads_of_units, zeros_of_input as zeros_of_input
 from explorer.symbolic.exclusion import UnitKind as UnitKind
-from explorer.symbolic.files import (
-    CIRCUIT_FORMAT as CIRCUIT_FORMAT,
-    circuit_from_json as circuit_from_json,
-    circuit_to_json as circuit_to_json,
-)
 from explorer.symbolic.initializers import *  # noqa: F403
 from explorer.symbolic.layers import *  # noqa: F403
 from explorer.symbolic.operator_steps import (
     OperatorStep as OperatorStep,
     OperatorSteps as OperatorSteps,
-    operator_steps as operator_steps,
-)
-from explorer.symbolic.operator_words import (
     describe_operator as describe_operator,
     num_parameters as num_parameters,
+    operator_steps as operator_steps,
     operator_words as operator_words,
 )
 from explorer.symbolic.parameter_operators import *  # noqa: F403
-from explorer.symbolic.parameterization import ACTIVATIONS as ACTIVATIONS, Parameterization as Parameterization
 from explorer.symbolic.parameters import (
     DataType as DataType,
     EntrywiseParameterOp as EntrywiseParameterOp,
@@ -52,5 +54,8 @@ from explorer.symbolic.scope import (
     shared_variables as shared_variables,
     union as union,
 )
-from explorer.symbolic.structure import Finding as Finding
-from explorer.symbolic.values import with_values as with_values
+from explorer.symbolic.structure import (
+    Finding as Finding,
+    reads_of_units as reads_of_units,
+    zeros_of_input as zeros_of_input,
+)

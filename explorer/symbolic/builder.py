@@ -1,14 +1,52 @@
-"""Build a circuit by hand, layer by layer, without repeating the number of input units."""
+"""Build a circuit by hand, with parameters by initializer and activation; replace the initial values of leaves."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
-from explorer.errors import DuplicateNameError, GraphError, ShapeError
-from explorer.graph import Graph
+from numpy.typing import ArrayLike
+
+from explorer.errors import DuplicateNameError, GraphError, ShapeError, UnknownNameError, check_name, check_type
+from explorer.graph import Graph, nested_of, parameters_of
+from explorer.symbolic.checks import check_fields
 from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.initializers import ConstantInitializer, Initializer, NormalInitializer
 from explorer.symbolic.layers import HadamardLayer, KroneckerLayer, Layer, SumLayer
-from explorer.symbolic.parameterization import Parameterization
-from explorer.symbolic.parameters import ParameterNode
+from explorer.symbolic.parameter_operators import ClampParameter, SigmoidParameter, SoftmaxParameter, SoftplusParameter
+from explorer.symbolic.parameters import DataType, ParameterNode, ParameterOp, Shape, TensorParameter
+
+ACTIVATIONS: Mapping[str, Callable[[ParameterNode], ParameterNode]] = MappingProxyType(
+    {
+        "none": lambda x: x,
+        "softmax": lambda x: SoftmaxParameter((x,), axis=-1),
+        "sigmoid": lambda x: SigmoidParameter((x,)),
+        "softplus": lambda x: SoftplusParameter((x,)),
+        "positive-clamp": lambda x: ClampParameter((x,), vmin=1e-18),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Parameterization:
+    """Makes a parameter of any shape: a new leaf with this initializer, passed to this activation.
+
+    Activations: none, softmax (last axis), sigmoid, softplus, positive-clamp (at 1e-18).
+    Raises: UnknownNameError for an unknown activation; DataTypeError.
+
+    >>> Parameterization("softmax")((2, 3))
+    SoftmaxParameter(TensorParameter(2, 3), axis=1)
+    """
+
+    activation: str = "softmax"
+    initializer: Initializer = field(default_factory=NormalInitializer)
+    dtype: DataType = DataType.REAL
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_name("activation", self.activation, ACTIVATIONS)
+
+    def __call__(self, shape: Shape) -> ParameterNode:
+        return ACTIVATIONS[self.activation](TensorParameter(shape, self.dtype, initializer=self.initializer))
 
 
 @dataclass
@@ -86,3 +124,33 @@ class CircuitBuilder:
             if source not in self._nodes:
                 raise GraphError(f"unknown input layer {source}; add it first")
         return self._nodes[inputs[0]].num_output_units
+
+
+def with_values(circuit: Circuit, values: Mapping[str, ArrayLike]) -> Circuit:
+    """Return the circuit with a value for each leaf, by the names in `circuit.leaf_names`, as its first value.
+
+    The leaves are new ones: nothing is shared with the circuit, and compiling draws no random numbers.
+    Raises: UnknownNameError if a leaf has no value, or a value no leaf; ShapeError, DataTypeError for one that does not
+    fit its leaf.
+    """
+    check_type("the values by leaf", values, Mapping)
+    names = circuit.leaf_names
+    odd = sorted(set(names.values()) ^ set(values), key=str)
+    if odd:
+        raise UnknownNameError(f"expected a value for each leaf of the circuit; missing or unknown: {odd[:5]}")
+    leaves = {leaf: replace(leaf, initializer=ConstantInitializer(values[name])) for leaf, name in names.items()}
+    new: dict[ParameterNode, ParameterNode] = {**leaves}
+    for _, parameter in circuit.parameters():
+        for node in parameter.nodes():
+            if isinstance(node, ParameterOp) and node not in new:
+                new[node] = replace(node, inputs=tuple(new[one] for one in node.inputs))
+    graph = circuit.graph
+    layers = {node: _with_parameters(layer, new) for node, layer in graph.nodes.items()}
+    labels = {leaves[leaf]: label for leaf, label in circuit.labels.items()}
+    return replace(circuit, graph=replace(graph, nodes=layers), labels=labels)
+
+
+def _with_parameters(layer: Layer, new: Mapping[ParameterNode, ParameterNode]) -> Layer:
+    found: dict[str, object] = {name: new[parameter] for name, parameter in parameters_of(layer).items()}
+    found |= {name: _with_parameters(nested, new) for name, nested in nested_of(layer).items()}
+    return replace(layer, **found) if found else layer

@@ -17,10 +17,8 @@ from explorer.errors import (
 from explorer.files import read_json, write_json
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
-from explorer.symbolic.derivation import Derivation, LeafLabel, circuits_behind
-from explorer.symbolic.derivation_text import formulas_of
+from explorer.symbolic.derivation import Derivation, LeafLabel, circuits_behind, formulas_of, unused_name
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
-from explorer.symbolic.names import unused_name
 from explorer.symbolic.parameters import ParameterNode, TensorParameter
 from explorer.symbolic.scope import Scope, union
 from explorer.symbolic.structure import Finding
@@ -183,7 +181,7 @@ class Circuit:
 
         If it cannot be shown from fixed zeros, the finding does not hold, and its reason says where.
         """
-        from explorer.symbolic.determinism import deterministic
+        from explorer.symbolic.structure import deterministic
 
         return deterministic(self.graph, self.scopes)
 
@@ -216,14 +214,14 @@ class Circuit:
 
     def to_json(self) -> dict[str, Any]:
         """The circuit as data of JSON types."""
-        from explorer.symbolic.files import circuit_to_json
+        from explorer.symbolic.circuit_files import circuit_to_json
 
         return circuit_to_json(self)
 
     @staticmethod
     def load(path: "str | Path") -> "Circuit":
         """Read a circuit file. Raises: FileFormatError for a foreign, truncated or newer file."""
-        from explorer.symbolic.files import CIRCUIT_FORMAT, circuit_from_json
+        from explorer.symbolic.circuit_files import CIRCUIT_FORMAT, circuit_from_json
 
         return circuit_from_json(read_json(path, CIRCUIT_FORMAT), where=str(path))
 

@@ -3,16 +3,20 @@
 Each returns a `Circuit` that shares the leaves of its operands under the same names, and has a `derivation`.
 """
 
-from explorer.symbolic.operators.assembly import Assembly as Assembly, replace_inputs as replace_inputs
-from explorer.symbolic.operators.concatenate import concatenate as concatenate
-from explorer.symbolic.operators.conjugate import conjugate as conjugate, conjugate_rules as conjugate_rules
-from explorer.symbolic.operators.differentiate import (
+from explorer.symbolic.operators.assembly import (
+    Assembly as Assembly,
+    concatenate as concatenate,
+    replace_inputs as replace_inputs,
+)
+from explorer.symbolic.operators.input_products import multiply_rules as multiply_rules
+from explorer.symbolic.operators.multiply import multiply as multiply
+from explorer.symbolic.operators.operator_rules import RuleTable as RuleTable, expand_rules as expand_rules
+from explorer.symbolic.operators.unary import (
+    conjugate as conjugate,
+    conjugate_rules as conjugate_rules,
     differentiate as differentiate,
     differentiate_rules as differentiate_rules,
+    evidence as evidence,
+    integrate as integrate,
+    integrate_rules as integrate_rules,
 )
-from explorer.symbolic.operators.evidence import evidence as evidence
-from explorer.symbolic.operators.expansion import expand_rules as expand_rules
-from explorer.symbolic.operators.input_products import multiply_rules as multiply_rules
-from explorer.symbolic.operators.integrate import integrate as integrate, integrate_rules as integrate_rules
-from explorer.symbolic.operators.multiply import multiply as multiply
-from explorer.symbolic.operators.rules import RuleTable as RuleTable

@@ -1,4 +1,4 @@
-"""Build a derived circuit: its layers with their origins, and the names of leaves of the operands."""
+"""Build a derived circuit: its layers with their origins, and the names of leaves of the operands; `concatenate`."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from explorer.errors import DataTypeError, ScopeError, StructureError, located
 from explorer.graph import Graph
 from explorer.symbolic.circuit import Circuit
-from explorer.symbolic.derivation import Argument, Derivation, LeafLabel
+from explorer.symbolic.derivation import Argument, Derivation, LeafLabel, unused_name
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
-from explorer.symbolic.names import unused_name
 from explorer.symbolic.parameters import TensorParameter
 
 Origin = tuple[int, int]
@@ -146,3 +145,37 @@ def require_linear(operator: str, circuit: Circuit, variables: Iterable[int]) ->
             f"{name}.multiplies to True if a unit is a sum of products of one unit of each input, to False if it is a "
             "weighted sum of units"
         )
+
+
+Placed = tuple[int, tuple[int, ...]]
+"""The identity of a layer, and its inputs in the result."""
+
+
+def concatenate(*circuits: Circuit) -> Circuit:
+    """Make one circuit with the outputs of all circuits, in order; it shares their leaves.
+
+    Layers that circuits have in common, with equal inputs, are there once: those of a circuit that is given twice, and
+    those that an operator kept, as `differentiate` does.
+    Raises: StructureError without a circuit; ShapeError if the outputs differ in units.
+    """
+    operands = check_operands("concatenate", circuits, 1)
+    assembly = Assembly(operands)
+    known: dict[Placed, int] = {}
+    names: dict[int, str] = {}
+    outputs: list[int] = []
+    for position, circuit in enumerate(operands):
+        new: dict[int, int] = {}
+        own: dict[Placed, int] = {}
+        for node, layer in circuit.graph.nodes.items():
+            placed = (id(layer), tuple(new[source] for source in circuit.graph.inputs[node]))
+            if placed in known:
+                new[node] = known[placed]
+                assembly.add_origin(new[node], (position, node))
+            else:
+                new[node] = own[placed] = assembly.add(layer, placed[1], [(position, node)])
+            name = circuit.names.get(node)
+            if name is not None and name not in names.values():
+                names.setdefault(new[node], name)
+        known |= own
+        outputs += [new[output] for output in circuit.outputs]
+    return assembly.build("concatenate", outputs, names=names)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from explorer.symbolic.layers import HadamardLayer, KroneckerLayer
-from explorer.symbolic.operators.sides import Side
-from explorer.symbolic.operators.units import PairUnits
+from explorer.symbolic.operators.unit_pairs import PairUnits, Side
 from explorer.symbolic.scope import Scope
 
 ProductLayer = HadamardLayer | KroneckerLayer

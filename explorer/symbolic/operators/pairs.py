@@ -28,11 +28,17 @@ from explorer.symbolic.operators.factors import (
     whole,
 )
 from explorer.symbolic.operators.input_products import multiply_rules
-from explorer.symbolic.operators.rearranging import natural_order, rearranged_pairs, spread
-from explorer.symbolic.operators.sides import Side
-from explorer.symbolic.operators.squares import half_of, halved_layers
-from explorer.symbolic.operators.units import PairUnits
-from explorer.symbolic.operators.weights import mixes_unit_by_unit, product_weight, repeated_weight
+from explorer.symbolic.operators.product_weights import (
+    half_of,
+    halved_layers,
+    mixes_unit_by_unit,
+    natural_order,
+    product_weight,
+    rearranged_pairs,
+    repeated_weight,
+    spread,
+)
+from explorer.symbolic.operators.unit_pairs import PairUnits, Side
 from explorer.symbolic.parameters import ParameterNode
 from explorer.symbolic.scope import Scope
 

@@ -18,7 +18,7 @@ from explorer.symbolic import (
     derivation_text,
     operator_words,
 )
-from explorer.symbolic.derivation_text import formulas_of
+from explorer.symbolic.derivation import formulas_of
 from explorer.symbolic.operators import concatenate, conjugate, integrate
 from explorer.templates import load_named
 
