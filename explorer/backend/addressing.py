@@ -1,4 +1,4 @@
-"""Where a folded node finds its inputs, and the cheapest way to read them.
+"""Addresses of the inputs of a folded node, and the cheapest way to read them.
 
 After folding, the value of an original node is a pair (folded node, slice). `FoldIndexInfo` keeps, for every folded
 node, a table (F, H, 2) of such pairs, and one (N, 2) for the outputs. `plan_read` turns a table into a `Read`: a view
@@ -34,7 +34,7 @@ class FoldIndexInfo:
 
 
 class ReadKind(Enum):
-    """How inputs are read, cheapest first; only the last three copy."""
+    """Ways to read inputs, cheapest first; only the last three copy."""
 
     VIEW = "view"
     SLICE = "slice"
@@ -52,10 +52,10 @@ class ReadKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """How to read the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
+    """A way to read the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
 
     `pieces` are slices (position in `sources`, start, stop, step), which are concatenated; `index` selects rows of the
-    concatenation; its rows are in the order of (F, H), or if `column_major` in that of (H, F). An expanding read has
+    concatenation; its rows are in the order (F, H), or if `column_major` in the order (H, F). An expanding read has
     one slice per fold, or if `column_major` one per input.
     """
 
@@ -123,7 +123,7 @@ def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
 
 
 def is_cat(pieces: int, slices: int, sources: int) -> bool:
-    """Whether so many slices of several nodes are read by concatenating so many pieces, not by a gather."""
+    """Whether to concatenate (`pieces`) instead of gathering (`slices`)."""
     return pieces <= MAX_CAT_PIECES and (pieces < slices or pieces <= sources)
 
 

@@ -74,7 +74,7 @@ class TorchCircuit(EvaluatedCircuit):
         return (*self.present_parameters(), *super().held_tensors)
 
     def present_parameters(self) -> tuple[Tensor, ...]:
-        """Those of `tensors` in order, or what `functional_call`, pruning or a parametrization put in their place."""
+        """The `tensors` in order, or their replacements by `functional_call`, pruning or a parametrization."""
         held = self.tensors._parameters
         found = held.values() if tuple(held) == _names(len(self.tensors)) else self.tensors
         return tuple([one for one in found if one is not None])
@@ -100,7 +100,7 @@ class TorchCircuit(EvaluatedCircuit):
             every = [one for some in values.values() for one in some.values()]
             has_singles = any(dtype not in DOUBLES for some in types.values() for dtype in some.values())
             if has_singles and all(map(can_inspect, every)):
-                del values, every  # whose memory double precision needs
+                del values, every  # double precision needs their memory
                 values = double_copy(self).detached_layer_values()
             frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, types)
             frozen.call_layer = self.call_layer
@@ -116,7 +116,7 @@ class TorchCircuit(EvaluatedCircuit):
 
     @property
     def leaf_slots(self) -> dict[str, tuple[int, int]]:
-        """Where the value of every parameter leaf is, by name: position in `tensors`, and row of that tensor."""
+        """The slot of every parameter leaf by name: position in `tensors`, and row of that tensor."""
         return {self._leaf_names[leaf]: slot for leaf, slot in self._slots.items()}
 
     def leaf_state(self) -> dict[str, Tensor]:
@@ -201,7 +201,7 @@ class TorchCircuit(EvaluatedCircuit):
         return found
 
     def _precise_values(self, planned: PlannedLayer) -> Mapping[str, Tensor]:
-        """What a layer prepares from its parameters in double precision."""
+        """Prepare the parameters of a layer in double precision."""
         values = {
             name: in_double_precision(self._parameter(parameter, in_doubles=True))
             for name, parameter in planned.parameters
@@ -268,7 +268,7 @@ class TorchCircuit(EvaluatedCircuit):
         return values
 
     def result_of(self, planned: PlannedParameter, values: Mapping[int, Tensor]) -> Tensor:
-        """The value (F, *shape) of a parameter graph from those of its nodes."""
+        """The value (F, *shape) of a parameter graph from its nodes' values."""
         if planned.result is None:
             return values[planned.last]
         return self._read(planned.result, [values[s] for s in planned.result.read.sources]).squeeze(1)
@@ -299,7 +299,7 @@ Evaluated = TypeVar("Evaluated", bound=EvaluatedCircuit)
 def double_copy(circuit: Evaluated) -> Evaluated:
     """A copy in double precision. It has its own tensors, and shares the layers and the plan, which never change.
 
-    Its parameters are leaves, whatever `functional_call` has put in place of those of the circuit.
+    Its parameters are leaves, whatever `functional_call` has put in their place in the circuit.
     """
     found = copy(circuit)
     found._buffers = {name: None if one is None else one.clone() for name, one in circuit._buffers.items()}

@@ -1,7 +1,7 @@
 """Declarations of compiled classes: the class that they compile, and how expectation-maximization learns through them.
 
-An M-step finds the best value of a leaf behind a link, such as a softmax: a row of probabilities, of which the inverse
-of the link is stored in the leaf. Between this value and the parameter of a layer may be operators that only add and
+An M-step finds the best value of a leaf behind a link, such as a softmax: a row of probabilities. The inverse of
+the link is stored in the leaf. Between this value and the parameter of a layer may be operators that only add and
 multiply, so that the likelihood is a polynomial in the values. All computations are in double precision.
 """
 
@@ -44,11 +44,11 @@ def compiled_class_of(symbolic: type) -> Any:
 
 
 TINY = 1e-30
-"""The smallest probability of which a leaf stores the logarithm: it is a number in single precision."""
+"""The smallest probability with a logarithm in a leaf: it is a number in single precision."""
 MARGIN = 1e-6
-"""How near to its bounds an M-step moves a sigmoid, as a fraction of its range: the leaf would be infinite there."""
+"""Smallest distance of a sigmoid to its bounds after an M-step, by its range: at 0, the leaf is infinite."""
 NEXT_TO_BOUND = 1e-15
-"""How near to its bounds the inverse of a sigmoid can be computed."""
+"""Smallest distance to its bounds at which the inverse of a sigmoid can be computed."""
 
 
 class Role(Enum):

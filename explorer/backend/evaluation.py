@@ -23,7 +23,7 @@ LayerValues = Mapping[int, Mapping[str, Tensor]]
 """For each layer the tensors by name that its `forward` receives."""
 
 LayerCall = Callable[[TorchLayer, Semiring, Tensor, Mapping[str, Tensor]], Tensor]
-"""How a layer is called: with what its `forward` receives."""
+"""A function that calls a layer with the arguments of its `forward`."""
 
 
 def forward_layer(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
@@ -91,7 +91,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         return len(outputs), self.graph.nodes[outputs[0]].num_output_units
 
     def reads(self, node: int) -> Read | None:
-        """How a layer reads its inputs; None for an input layer. Raises: UnknownNameError."""
+        """Return the read of a layer's inputs; None for an input layer. Raises: UnknownNameError."""
         if node not in self._planned:
             raise UnknownNameError(f"unknown layer {node}; the ids are those of .graph.nodes")
         read = self._planned[node].read
@@ -272,7 +272,7 @@ def _variables(x: Tensor, columns: Tensor, folds: int) -> Tensor:
 
 
 def _require_linear(layer: TorchLayer) -> None:
-    """Raises: DataTypeError unless an inner layer, or those of a chain, are linear in each of their inputs."""
+    """Raises: DataTypeError unless an inner layer, or each layer of a chain, is linear in each input."""
     nested = nested_of(layer)
     for inner in nested.values():
         _require_linear(inner)

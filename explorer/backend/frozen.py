@@ -22,7 +22,7 @@ ValueTypes = Mapping[int, Mapping[str, torch.dtype]]
 
 
 class FrozenCircuit(EvaluatedCircuit):
-    """A circuit whose parameters are evaluated, made by `TorchCircuit.freeze()`: x (B, D) -> (B, outputs, classes).
+    """A circuit with evaluated parameters, made by `TorchCircuit.freeze()`: x (B, D) -> (B, outputs, classes).
 
     What depends on parameters only is in its buffers and hence in its `state_dict()`; it has no parameters.
 
@@ -153,11 +153,11 @@ def _ending(key: str) -> str:
 
 
 WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
-"""Values whose last digits change a result no more than their own, unless terms cancel: not coefficients, nor
-probabilities near 1."""
+"""Values that may be rounded: their last digits change only the last digits of a result, unless terms cancel. Not
+coefficients, nor probabilities near 1."""
 
 SIGN_FREE = ("mean", "stddev", "constant", "logits")
-"""Values that may be negative in layers whose units are positive."""
+"""Values that may be negative in layers of positive units."""
 
 MAX_ROUNDING = 1e-6
 """Largest rounding error of a mean that is accepted, in standard deviations."""

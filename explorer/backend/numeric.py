@@ -14,7 +14,7 @@ DOUBLES = frozenset((torch.float64, torch.complex128))
 
 
 def log(x: Tensor) -> Tensor:
-    """The logarithm whose gradient is 0 where x is exactly 0.
+    """The logarithm, with gradient 0 where x is exactly 0.
 
     An inner unit may be zero, as in a logic circuit or under a weight that underflows; the gradient that reaches it is
     then 0, and the plain derivative 0 / 0 would turn the gradients of all parameters into NaN.
@@ -110,8 +110,8 @@ def common_type(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
 def binomial_log_prob(count: Tensor, total_count: int, given: Tensor, *, is_logits: bool) -> Tensor:
     """Log C(n, x) + x log p + (n - x) log(1 - p), given p or its logit; p = 0 and p = 1 do no harm where they count 0.
 
-    The three terms are of the size of n and cancel, so they are computed in double precision, whatever that of `given`
-    is, which the result has: for n = 100,000 single precision would be off by 0.03.
+    The three terms are of the size of n and cancel, so they are computed in double precision, whatever the type of
+    `given` and of the result: for n = 100,000 single precision would be off by 0.03.
     """
     single, given, count = given.dtype, given.double(), count.double()
     if is_logits:

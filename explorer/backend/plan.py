@@ -1,4 +1,4 @@
-"""How a circuit is evaluated: what each layer reads and from where, which parameters it needs, what can be freed.
+"""The evaluation plan of a circuit: the reads and parameters of each layer, and the values that can be freed.
 
 The plan is made once, when the module is built. Index tensors are not part of it: the module holds them as buffers, and
 the plan refers to them by position.
@@ -75,7 +75,7 @@ class CircuitPlan:
     indices: tuple[Tensor, ...]
     columns: tuple[Tensor, ...]
     num_variables: int
-    """The number of columns of x, of which some may not be read."""
+    """The number of columns of x; some may not be read."""
 
 
 def plan_circuit(
@@ -206,7 +206,7 @@ def parameter_nodes(graph: Graph[TorchLayer]) -> Iterator[TorchParameterNode]:
 
 
 def _last_uses(graph: Graph[TorchLayer]) -> Mapping[int, tuple[int, ...]]:
-    """For each layer the activations that have no later user: those of its inputs, or its own if it is dead."""
+    """The activations without a later user, for each layer: some inputs, or its own if it is dead."""
     last: dict[int, int] = {}
     for node, sources in graph.inputs.items():
         last[node] = node

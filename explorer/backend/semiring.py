@@ -123,9 +123,9 @@ class LogarithmicSemiring(Semiring, ABC):
     factor or product that underflows is smaller than t, the smallest normal number. So with J terms of H inputs a
     result is off by less than t H (J + sum |w|). That is less than rounding where the result is at least sqrt(t), for
     weights that sum to at most 10^11 (10^137 in double precision). A smaller result may be only the negligible terms
-    of a unit, whose weight hides the input m: it is zero, or tiny. Such a result is computed again as
+    of a unit, and its weight hides the input m: it is zero, or tiny. Such a result is computed again as
     M + log(sum exp(log w + x - M)), where M is its own largest term, which becomes 1. The gradient of a weight of zero
-    is exact, too, up to the square root of the largest number; that of a weight below t may be infinite.
+    is exact, too, up to the square root of the largest number; for a weight below t it may be infinite.
 
     Which results are doubtful depends on values. A graph that cannot branch has only the matrix product: one made by
     `torch.compile` or `torch.export`, or a captured CUDA graph.
@@ -277,7 +277,7 @@ def convert(x: Tensor, source: Semiring, target: Semiring) -> Tensor:
 
 
 def real_log(x: Tensor) -> Tensor:
-    """The real part of logarithms; NaN where they are those of a number that is not real and non-negative."""
+    """The real part of logarithms; NaN where the number is negative or not real."""
     if not x.is_complex():
         return x
     turns = x.imag / (2 * math.pi)

@@ -1,4 +1,4 @@
-"""The storage of parameter leaves: tensors (F, *shape), and which slice of which tensor holds each leaf.
+"""The storage of parameter leaves: tensors (F, *shape), and the slice that holds each leaf.
 
 The initial value of a leaf depends only on the seed and the leaf's name, so every mode of compilation starts from the
 same values. A leaf that two circuits share is known by its own name or, if it has none, by its name in the circuit that

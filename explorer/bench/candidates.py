@@ -30,7 +30,7 @@ Key = tuple[int, str]
 class Candidate:
     """Something to time: its name, the function that builds the module, its arguments and expected outputs on the CPU.
 
-    Candidates with the same `build` share the module on each device. `planned_bytes` are those of all activations.
+    Candidates with the same `build` share the module on each device. `planned_bytes` counts all activations.
     `any_rows`: the module accepts any number of rows. `own_bytes` tells, for the built module, the bytes that it
     allocates where they cannot be counted; None if it does not know. `only_on`: the one device that it runs on, if it
     does not run on any. `there` is what is made of the module once it is on its device; a LoweringError says why it

@@ -125,7 +125,7 @@ def time_interleaved(
 ) -> dict[str, tuple[float, ...]]:
     """The seconds of `repeats` runs of each job, interleaved; `on_run` receives the name of a job before it runs.
 
-    `freeze_heap` is that of `repeat_until_precise`.
+    `freeze_heap` is passed to `repeat_until_precise`.
     `explorer.bench.estimate` turns them into a median with its interval, `ratio` compares two jobs.
     Raises: ValueRangeError if there are no repeats; MemoryError if a job runs out of memory.
     """
@@ -160,7 +160,7 @@ def time_interleaved(
 
 
 def ratio(numerator: Sequence[float], denominator: Sequence[float]) -> float:
-    """The median of the ratios within each round, whose two times are as close to each other as possible."""
+    """The median of the ratios within each round, where the two times are as close to each other as possible."""
     return median(a / b for a, b in zip(numerator, denominator, strict=True))
 
 

@@ -47,7 +47,7 @@ def busy_machine() -> str | None:
 
 
 def free_bytes() -> int | None:
-    """How much memory programs may still allocate; None where the system does not report it."""
+    """Return the memory that programs may still allocate; None if the system does not report it."""
     info = Path("/proc/meminfo")
     if info.exists():
         for line in info.read_text().splitlines():
@@ -57,7 +57,7 @@ def free_bytes() -> int | None:
 
 
 def why_no_cuda() -> str | None:
-    """Why CUDA cannot be used here; None if it can."""
+    """Return the reason that CUDA cannot be used here; None if it can."""
     if not torch.backends.cuda.is_built():
         return f"this PyTorch ({torch.__version__}) was built without CUDA; install one that was built with it"
     with warnings.catch_warnings(record=True) as caught:

@@ -92,8 +92,8 @@ class Settings:
     `kind` is `forward` or `training`; `num_threads` is torch's, restored afterwards. Sections are repeated until the
     95 % interval of each median is within the relative `precision`, or `max_seconds` are over (`reached` is then
     False). The whole run, with its preparation, ends after about `total_seconds`; what has no time by then gets the
-    reason. An unavailable device is in `run.missing`, with the reason. `seed` is that of generated inputs; `name` is
-    that of the circuit, for views of the run.
+    reason. An unavailable device is in `run.missing`, with the reason. `seed` generates the inputs; `name` names
+    the circuit, for views of the run.
 
     `on_progress` is called between timed sections, at most five times per second, and waited for. When `cancelled()`
     is true, the measurement ends after the current section, and the run contains the results so far.

@@ -47,7 +47,7 @@ class Program:
             self._call()
 
     def _set_mode(self, training: bool) -> None:
-        """Bring a circuit into a mode; the operators of an exported module are those of the mode of the export."""
+        """Bring a circuit into a mode; an exported module keeps the operators of the mode in which it was exported."""
         if isinstance(self.module, EvaluatedCircuit):
             self.module.train(training)
 
@@ -63,7 +63,7 @@ class Program:
             return tuple(value.cpu() for value in _tensors(self._call()))
 
     def disagreement(self, wanted: tuple[Tensor, ...]) -> str:
-        """Why the program must not be timed; empty if its outputs are the wanted ones (for a circuit one, (B, K, C)).
+        """Say why the program must not be timed; empty if its outputs are as expected (for a circuit one, (B, K, C)).
 
         They may differ by the rounding of a different order of summation, as in `Trace.check`. If the numbers of rows
         differ, the smaller one is compared.

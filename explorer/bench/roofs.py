@@ -26,7 +26,7 @@ REPEATS = 15
 
 @dataclass(frozen=True, slots=True)
 class MachineLimits:
-    """What a number of threads reach together: multiplications and additions of floats, and bytes read, per second."""
+    """The limits of a number of threads: multiplications and additions of floats, and bytes read, per second."""
 
     num_threads: int
     flops_per_second: float

@@ -36,8 +36,8 @@ def measure_steps(
     `settings` are the fields of `Settings`: devices, kind, batch_size, num_threads, precision, max_seconds,
     total_seconds, seed, name, on_progress, cancelled. Every step has the same parameter values and, on every
     device, the same input: `x` (B, D), or `batch_size` rows generated from `seed`. The trace of a tensor graph has
-    fixed shapes: it accepts a tuple of arguments, by default those of the recording, and ignores `batch_size`. The
-    output of each step is first compared with that of the unoptimized circuit on the CPU; a step that differs gets
+    fixed shapes: it accepts a tuple of arguments, by default the recording's, and ignores `batch_size`. The
+    output of each step is first compared with the unoptimized circuit's on the CPU; a step that differs gets
     the reason instead of a time. Then the steps are run interleaved.
 
     Raises: CircuitError for a trace from a file (`explorer.rerun` makes it executable), or a circuit without learnable
@@ -61,7 +61,7 @@ def measure_sweep(
     """Time one step with batches of several sizes, each the first rows of the largest; otherwise like `measure_steps`.
 
     A batch that does not fit into memory gets the reason instead of a time. Outputs are compared on the first 256
-    rows. Also raises: CircuitError for the trace of a tensor graph, whose shapes are fixed.
+    rows. Also raises: CircuitError for the trace of a tensor graph, as its shapes are fixed.
     """
     require_circuit(trace, "batch sizes are varied")
     sizes = sorted(set(batch_sizes))

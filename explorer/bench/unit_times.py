@@ -26,9 +26,9 @@ ALL, PARTS = "whole", "parts"
 TIMES = ("median", "low", "high", "lower_quartile", "upper_quartile")
 """The times of an estimate."""
 BEFORE = 3
-"""The laps of the parts before those of groups; the last of them is a call without units, on a warm cache."""
+"""The laps of the parts before the groups; the last of them is a call without units, on a warm cache."""
 MIN_UNITS = 256
-"""Smaller groups are evaluated several times in a call, so that their time stands out from that of a call."""
+"""Smaller groups are evaluated several times in a call, so that their time exceeds the time of a call."""
 Key = str
 
 
@@ -115,7 +115,7 @@ def _group_of(unit: KernelCall) -> object:
 
 
 def _times(numbers: Sequence[int]) -> int:
-    """How often a group is evaluated in a call."""
+    """Return the number of evaluations of a group in a call."""
     return -(-MIN_UNITS // len(numbers))
 
 

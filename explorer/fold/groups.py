@@ -1,4 +1,4 @@
-"""Which nodes can be folded together: the same type, the same fold settings, and the same context in the graph."""
+"""Fold groups: nodes of the same type, with the same fold settings and the same context in the graph."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

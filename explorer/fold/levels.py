@@ -79,7 +79,7 @@ def _fewest_possible(graph: Graph[Any], key_of: Mapping[int, int]) -> int:
 def _agenda(graph: Graph[Any], key_of: Mapping[int, int], wait: bool) -> Ordering:
     """Schedule the ready layers of one key at a time: the key of the ready layer that is farthest from the outputs.
 
-    With `wait`, keys whose remaining layers are all ready take precedence.
+    With `wait`, keys with only ready layers left take precedence.
     """
     height = heights(graph)
     missing = {node: len(dict.fromkeys(sources)) for node, sources in graph.inputs.items()}

@@ -26,7 +26,7 @@ Order = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """What reads layers: a group, or the outputs if `group` is None.
+    """A reader of layers: a group, or the outputs if `group` is None.
 
     `inputs` (F, H) are the layers that it reads, with one row for each member in order of appearance. `sources` are the
     groups of these layers, and `units` is the number of units of each of them.
@@ -39,7 +39,7 @@ class Reader:
 
 
 class Cost(NamedTuple):
-    """How many numbers reads copy per example; among equals, fewer interruptions of consecutive slices are better."""
+    """Numbers that reads copy per example; among equals, fewer interruptions of consecutive slices are better."""
 
     numbers: int
     breaks: int
@@ -90,7 +90,7 @@ class Layout:
                 self.own_reads[reader.group].append(reader)
 
     def _reader(self, group: int | None, inputs: Sequence[Sequence[int]]) -> Reader | None:
-        """What a group reads; None if it reads no layer."""
+        """Return the reader of a group; None if it reads no layer."""
         table = np.array(inputs, np.int64)
         if not table.size:
             return None
@@ -116,12 +116,12 @@ class Layout:
     # ------------------------------------------------------------------ costs
 
     def read(self, reader: Reader) -> Read:
-        """How a reader reads in the present order."""
+        """Return the read of a reader in the present order."""
         inputs = self._inputs(reader)
         return plan_read(np.stack((self._group_of[inputs], self._slice_of[inputs]), axis=-1), self._folds)
 
     def cost(self, reader: Reader) -> Cost:
-        """What a read copies in the present order."""
+        """Return the cost of a read in the present order."""
         places = self._places(reader)
         breaks = min(int(np.count_nonzero(np.diff(flat.ravel()) != 1)) for flat in (places, places.T))
         if len(reader.sources) == 1:
@@ -133,7 +133,7 @@ class Layout:
         return Cost(rows * reader.units, breaks) if rows else Cost(0, 0)
 
     def total(self, readers: Iterable[Reader]) -> Cost:
-        """What several reads copy together."""
+        """Return the cost of several reads together."""
         costs = [self.cost(reader) for reader in readers]
         return Cost(sum(cost.numbers for cost in costs), sum(cost.breaks for cost in costs))
 
@@ -189,14 +189,14 @@ class Layout:
 
 
 MAX_USERS = 8
-"""Maximum number of users of a group whose orders are tried: those that copy the most."""
+"""Maximum number of users of a group to try the orders of: the users that copy the most."""
 MAX_SWEEPS = 4
 """Maximum number of visits of all groups after the first one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedRead:
-    """How a folded layer, or the outputs (`node` is None), would read without and does read with ordered slices."""
+    """The read of a folded layer, or of the outputs (`node` is None), without and with ordered slices."""
 
     node: int | None
     before: ReadKind
@@ -208,7 +208,7 @@ class OrderedRead:
 
 @dataclass(frozen=True, slots=True)
 class SliceOrder:
-    """An ordering whose fold groups have their members in the chosen order; `reads` are those that copy or copied."""
+    """An ordering with the members of fold groups in the chosen order; `reads` are the reads that copy or copied."""
 
     ordering: Ordering
     reads: tuple[OrderedRead, ...]

@@ -1,6 +1,6 @@
 """The role of each field of a node: config, parameter graph, scope, number of folds, or a nested node.
 
-A node is a frozen dataclass whose fields are its config. A field that is something else says so in its metadata:
+A node is a frozen dataclass with its config as fields. A field that is something else says so in its metadata:
 `weight: TorchParameter = field(metadata=PARAMETER)`. Fold keys, text, traces and views read the fields through
 the functions below, so nothing is declared twice.
 """

@@ -1,4 +1,4 @@
-"""Which leaves of a compiled circuit have a closed M-step, and where their expected counts come from.
+"""The closed M-steps of the leaves of a compiled circuit, and the nodes that have their expected counts.
 
 A parameter graph is read from its result down to its leaves. As long as its operators only add and multiply, the
 likelihood is a polynomial in the values below, with coefficients that are not negative. So the values that a leaf gives
@@ -27,7 +27,7 @@ from explorer.graph import nested_of, parameters_of
 from explorer.symbolic import TensorParameter
 
 MAX_LOWER_BOUND = 1e-6
-"""The lower bound of a weight, such as that of a clamp, may be so small a number: rows still sum to one."""
+"""Largest lower bound of a weight, such as by a clamp, that is accepted: rows still sum to one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Binomials:
 
 @dataclass(frozen=True, eq=False)
 class ClosedForms:
-    """The leaves that are learned in a circuit, and where their counts come from. `links` has those of weights."""
+    """The leaves that are learned in a circuit, and the sites of their counts. `links` has the links of weights."""
 
     learned: frozenset[TensorParameter]
     links: Mapping[TensorParameter, Link]
@@ -185,7 +185,7 @@ class _Search:
     # ---- parameters of input distributions
 
     def _single(self, layer: TorchLayer, name: str, parameter: TorchParameter, leaf_link: Link | None = None) -> Single:
-        """The leaf of each fold, and its link; `leaf_link` is that of a plain leaf."""
+        """Return the leaf of each fold, and its link; `leaf_link` is the link of a plain leaf."""
         leaves: list[TensorParameter] = []
         links: list[Link] = []
         for node, fold in _results_of_folds(parameter):

@@ -1,6 +1,6 @@
 """Expected counts: sums over rows, by kind and by tensor of the circuit, which add up over batches and workers.
 
-Kinds: `weights` are how often each entry of a leaf of weights is used; `successes` and `trials` are those of binomial
+Kinds: `weights` are how often each entry of a leaf of weights is used; `successes` and `trials` belong to binomial
 distributions; `rows`, `sums` and `squares` are, for each normal distribution, the responsibilities and their products
 with x and with x². Each is the sum of expectations over the rows of a batch.
 """

@@ -18,7 +18,7 @@ TICKS = 5
 def curve_files(checkpoint: "str | Path") -> tuple[Path, ...]:
     """The files of the curves of a run: `NAME.curves.svg` and `NAME.curves.csv`, in the folder of its checkpoint.
 
-    A symbolic link, as /dev/stdout is one, has them beside the file that it names; a device or pipe has none.
+    A symbolic link, as /dev/stdout is one, has them next to the file that it names; a device or pipe has none.
     """
     path = Path(checkpoint)
     if path.exists() and not path.is_file():
@@ -33,7 +33,7 @@ def save_curves(
 ) -> None:
     """Write the curves of a run as a picture, and their numbers, to its `curve_files`.
 
-    Both show the negative log-likelihood per dimension, in `unit` (bits or nats); `baseline` is that of independent
+    Both show the negative log-likelihood per dimension, in `unit` (bits or nats); `baseline` has independent
     variables. Existing files are replaced as a whole.
     """
     picture, table = curves_svg(epochs, title, unit, baseline), curves_csv(epochs, unit)

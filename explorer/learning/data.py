@@ -19,7 +19,7 @@ from explorer.packages import require
 HELD_OUT_EVERY = 5
 """Every fifth image is held out: those at positions 4, 9, 14, ..."""
 DIGITS_FILE = "datasets/data/digits.csv.gz"
-"""Where scikit-learn has the digits."""
+"""The file of the digits in scikit-learn."""
 
 
 @dataclass(frozen=True, eq=False)

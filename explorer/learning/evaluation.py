@@ -42,7 +42,7 @@ def bits_per_dimension(circuit: TorchCircuit, images: Tensor, workers: Workers =
 
 
 def check_circuit(circuit: object) -> None:
-    """Raises: DataTypeError unless this is a compiled circuit whose parameters can be learned."""
+    """Raises: DataTypeError unless this is a compiled circuit with parameters that can be learned."""
     is_frozen = isinstance(circuit, FrozenCircuit)
     advice = "learn the circuit that was frozen" if is_frozen else "compile it with TorchCompiler"
     check_type("a circuit that is learned", circuit, TorchCircuit, advice)
@@ -59,7 +59,7 @@ def check_data(circuit: TorchCircuit, rows: Tensor, name: str) -> None:
 
 
 def require_distribution(circuit: TorchCircuit) -> None:
-    """Raises: CircuitError unless the circuit has one output, whose integral is 1."""
+    """Raises: CircuitError unless the circuit has one output with the integral 1."""
     partition = circuit.probe().integral()
     if partition.numel() != 1:
         outputs, units = partition.shape

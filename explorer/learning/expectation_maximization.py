@@ -26,7 +26,7 @@ from explorer.learning.maximization import MaximizationOptions, WeightStep, find
 from explorer.symbolic import TensorParameter
 
 MAX_BYTES = 2**28
-"""Maximum bytes of the activations of one backward pass, unless those of a single row need more."""
+"""Maximum bytes of the activations of one backward pass, unless a single row needs more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class ExpectationMaximization:
     The circuit computes logarithms, has one output with one unit, and is smooth, decomposable and normalized, whatever
     rows of weights that sum to one an M-step finds. At construction, rows of weights without a normalizing
     parameterization are divided by their sums.
-    Raises: LearningError, which names a parameter without a closed M-step, or whose values cannot be normalized;
+    Raises: LearningError, which names a parameter without a closed M-step, or that cannot be normalized;
     StructureError; CircuitError if the circuit is not one normalized distribution; DataTypeError if it is not compiled.
     """
 
@@ -108,7 +108,7 @@ class ExpectationMaximization:
         )
 
     def _advice(self) -> str:
-        """What to do about a row of probability zero."""
+        """Advice about a row of probability zero."""
         if self.options.pseudo_count == 0:
             return "use a pseudo-count (--pseudo-count 1), or remove the row"
         return (
@@ -177,7 +177,7 @@ class ExpectationMaximization:
 
     @torch.no_grad()
     def consistent_counts(self, counts: ExpectedCounts) -> ExpectedCounts:
-        """Counts with the totals of these, of which the present values are the maximum. Raises: as `maximize`."""
+        """Make counts with the totals of these and the present values as maximum. Raises: as `maximize`."""
         self._check_counts(counts)
         new = counts.times(0.0)
         for step in self._steps:
@@ -285,6 +285,6 @@ def _flow(site: Site, value: Tensor, gradient: Tensor) -> Tensor:
 
 
 def _add(counts: Mapping[int, Tensor], rows: Sequence[_Rows], found: Tensor) -> None:
-    """Add the counts of each fold to those of its leaf."""
+    """Add the counts of each fold to its leaf's."""
     for one in rows:
         counts[one.tensor].index_add_(0, one.slices, found[one.folds])

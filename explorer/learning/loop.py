@@ -32,7 +32,7 @@ class Epoch:
 class TrainingResult:
     """The finished epochs, and whether training was interrupted before the last requested one.
 
-    `state` is where the last epoch of this run ended, None if it finished none; `values` are those of the leaves then.
+    `state` is where the last epoch of this run ended, None if it finished none; `values` the leaves' values then.
 
     `is_density`: some input is a density, so the circuit has negative log-densities instead of code lengths: they
     depend on the scale of the data, may be negative, and do not compare with the bits of probabilities.
@@ -62,16 +62,16 @@ def train(
 ) -> TrainingResult:
     """Train by gradient descent or expectation-maximization; the circuit then has the values of the last epoch.
 
-    With `patience`, it has those of the best epoch. `on_batch` receives the number of finished batches and of all,
+    With `patience`, it has the best epoch's values. `on_batch` receives the number of finished batches and of all,
     `on_epoch` each finished epoch.
 
     The order of the rows depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of the
-    last finished epoch. `before` are earlier epochs on this data, whose numbering is continued, and `best` the values
+    last finished epoch. `before` are earlier epochs on this data, to continue their numbers, and `best` the values
     of the best one of them, None if it was the last one. `state` is where they ended, with these values: training
     continues as if it had not been interrupted, beginning with the rest of an unfinished epoch.
     `on_state` receives the finished epochs and the state after each epoch and, if `save_every` is not 0, also every
     `save_every` steps; the circuit then has the values of that step. The circuit must be smooth and decomposable
-    (`Circuit.require`), and on the device of the workers. With `fast`, its calls are those of `circuit.fast()`.
+    (`Circuit.require`), and on the device of the workers. With `fast`, `circuit.fast()` runs its calls.
 
     Several `workers` have the same circuit, data and options, and compute the same steps as one: each has a shard of
     every batch; losses, gradients and expected counts are added up.
@@ -132,7 +132,7 @@ def is_of(state: TrainingState, data: DataSet) -> bool:
 class _Run:
     """A training under way: the finished epochs, and how far the present one has got.
 
-    `values` are those of the leaves after the last finished epoch, and `best` those of the best one before it, None if
+    `values` are the leaves' values after the last finished epoch, and `best` after the best one before it, None if
     it is the best one itself or there is none.
     """
 

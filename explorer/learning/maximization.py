@@ -21,7 +21,7 @@ from explorer.symbolic import TensorParameter
 from explorer.symbolic.checks import check_fields
 
 NEGLIGIBLE = 1e-12
-"""What was expected less often than this keeps its values."""
+"""Smallest count that changes a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class MaximizationStep(ABC):
     @property
     @abstractmethod
     def counted(self) -> tuple[tuple[str, ...], int]:
-        """The kinds of counts that it reads, and the tensor in whose shape they are."""
+        """The kinds of counts that it reads, and the tensor with their shape."""
 
     @abstractmethod
     def maximize(self, counts: ExpectedCounts, options: MaximizationOptions) -> None:
@@ -86,12 +86,12 @@ class MaximizationStep(ABC):
 
     @abstractmethod
     def make_consistent(self, counts: ExpectedCounts, into: ExpectedCounts) -> None:
-        """Put counts with the totals of these into the others, of which the present values are the maximum."""
+        """Put counts with the totals of these, and with the present values as maximum, into the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class WeightStep(MaximizationStep):
-    """Weights whose rows sum to one along an axis, which counts the folds."""
+    """Weights that sum to one along an axis, which counts the folds."""
 
     at: Slices
     axis: int
@@ -150,7 +150,7 @@ class BinomialStep(MaximizationStep):
 
 @dataclass(frozen=True, eq=False)
 class NormalStep(MaximizationStep):
-    """Means and standard deviations of normal distributions; the link is that of the standard deviation."""
+    """Means and standard deviations of normal distributions; the link belongs to the standard deviation."""
 
     mean: Slices
     stddev: Slices

@@ -83,7 +83,7 @@ class Method(ABC):
 
     @abstractmethod
     def step(self, shard: Tensor, num_rows: int) -> float:
-        """Take a step on a batch of `num_rows` rows, of which this worker has a shard.
+        """Take a step on a batch of `num_rows` rows; this worker has a shard of them.
 
         Returns the sum of the negative log-likelihoods of the whole batch before the step, in nats.
         Raises: CircuitError if it is not finite.

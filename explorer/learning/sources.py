@@ -82,9 +82,9 @@ def pixels_text(height: int, width: int) -> str:
 
 
 def _note(folder: str, target: str, modes: Mapping[str, int], num_transparent: int) -> str:
-    """How many images were converted or lost their transparency; empty if none did.
+    """Say how many images were converted or lost their transparency; empty if none did.
 
-    `modes` counts the images of each mode; its first one is that of the first image.
+    `modes` counts the images of each mode; its first mode is the first image's.
     """
     total, sentences = sum(modes.values()), list[str]()
     converted = {mode: count for mode, count in modes.items() if mode not in LOSSLESS[target]}
@@ -107,7 +107,7 @@ def _note(folder: str, target: str, modes: Mapping[str, int], num_transparent: i
 
 
 def _images_text(count: int, mode: str) -> str:
-    """How many images of a mode, in words."""
+    """Return the number of images of a mode, in words."""
     if mode not in MODE_WORDS:
         return f"{count:,} of mode {mode}"
     return f"{count:,} {MODE_WORDS[mode]} {'one' if count == 1 else 'ones'}"
@@ -160,7 +160,7 @@ def load_source(
     """Load the data set of this name, or the table or the images in this file or folder; nothing is downloaded.
 
     `kinds` overrides the inferred kinds of columns of a table, by name; `columns` are known columns, which are not
-    inferred; `missing` is that of `encode_rows`, `check_width` that of `load_table`.
+    inferred; `missing` is passed to `encode_rows`, `check_width` to `load_table`.
     Raises: UnknownNameError if it is neither; LearningError for kinds of columns without a table; the errors of
     `load_table`, `load_folder` and `load_stack`.
     """

@@ -56,11 +56,11 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 class TrainingState:
     """The state between two steps.
 
-    `options` are fields of `TrainingOptions`; `num_rows` that of the training data; `order` the state of the random
+    `options` are fields of `TrainingOptions`; `num_rows` counts the training data; `order` the state of the random
     generator at the start of the unfinished epoch, which draws the order of its rows; `rows_done` of them are done, and
     their negative log-likelihoods have the sum `nats`. `moments` are Adam's after `steps` steps, or the averages of
     expected counts: by name, by leaf. `best` are the values of the epoch that was the best one for held-out rows, None
-    if it was the last one or there is none. `rows_digest` is that of the training and the held-out rows, empty in older
+    if it was the last one or there is none. `rows_digest` covers the training and the held-out rows, empty in older
     files.
     """
 

@@ -34,7 +34,7 @@ from explorer.templates import (
 LEARNED = ("hclt", "chow-liu")
 """The structures that are learned from the rows."""
 MAX_LEARNED_COLUMNS = 4_000
-"""Maximum number of columns of which structures are learned, since each is compared with all others.
+"""Maximum number of columns to learn a structure from, since each is compared with all others.
 
 Of 1,000 rows with three categories each, 4,000 columns take 51 s of a core and 0.8 GB; time grows with their square.
 """
@@ -75,7 +75,7 @@ def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
 
 
 def check_width(name: str, where: str, num_columns: int) -> None:
-    """Raises: ShapeError if data of so many columns is too wide for a structure."""
+    """Raises: ShapeError if data of this many columns is too wide for a structure."""
     if name in LEARNED and num_columns > MAX_LEARNED_COLUMNS:
         raise ShapeError(
             f"{where} has {num_columns:,} columns, and the structure {name} compares every two of them, of at most "
@@ -160,7 +160,7 @@ def independent_bits(data: DataSet) -> float:
 
 
 def _integer_bits(training: Tensor, held_out: Tensor, num_values: int) -> float:
-    """Mean bits of integers (N,) in 0 .. num_values-1, of which a missing one needs none."""
+    """Mean bits of integers (N,) in 0 .. num_values-1; a missing one needs none."""
     seen, asked = (column[~column.isnan()].long() for column in (training, held_out))
     if not len(asked):
         return 0.0

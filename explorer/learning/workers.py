@@ -49,7 +49,7 @@ _SYNC_BUFFERS = next(
     for name in ("forward_sync_buffers", "broadcast_buffers")
     if name in signature(DistributedDataParallel).parameters
 )
-"""The option to send buffers before each call, which newer releases of PyTorch have renamed. Those of a circuit are
+"""The option to send buffers before each call, which newer releases of PyTorch have renamed. A circuit's buffers are
 index tables and never change."""
 
 

@@ -33,12 +33,12 @@ def layers_cost(layers: Iterable[TorchLayer], semiring: Semiring) -> float:
 
 
 def cost_change(compiler: RuleCompiler, match: GraphOptMatch, replacement: tuple[TorchLayer, ...]) -> float:
-    """How much replacing a match adds to the cost; negative if it pays."""
+    """Return the change of the cost if a match is replaced; negative if it pays."""
     return layers_cost(replacement, compiler.semiring) - layers_cost(match.entries, compiler.semiring)
 
 
 def parameter_cost_change(match: GraphOptMatch, nodes: tuple[TorchParameterNode, ...]) -> float:
-    """How many operations replacing parameter nodes adds to an evaluation; negative if it pays."""
+    """Return the change of operations if parameter nodes are replaced; negative if it pays."""
     return sum(node.flops for node in nodes) - sum(node.flops for node in match.entries)
 
 

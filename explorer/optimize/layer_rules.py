@@ -94,7 +94,7 @@ DENSE_KRONECKER = LayerOptPattern(
 
 @DEFAULT_LAYER_SHATTER_OPT_RULES.rule(DENSE_KRONECKER)
 def shatter_dense_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
-    """A sum whose weight is a Kronecker product is two small ones: (A kron B) x without the large matrix."""
+    """A sum with a Kronecker product as weight is two small ones: (A kron B) x without the large matrix."""
     return _two_tensor_dots(match.entries[0], match)
 
 
@@ -105,7 +105,7 @@ TENSOR_DOT_KRONECKER = LayerOptPattern(
 
 @DEFAULT_LAYER_SHATTER_OPT_RULES.rule(TENSOR_DOT_KRONECKER)
 def shatter_tensor_dot_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
-    """A tensor dot whose weight is itself a Kronecker product is two smaller tensor dots."""
+    """A tensor dot with a Kronecker product as weight is two smaller tensor dots."""
     return _two_tensor_dots(match.entries[0], match)
 
 

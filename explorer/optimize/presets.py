@@ -1,4 +1,4 @@
-"""The rules of a compiler, and those of each preset."""
+"""The rules of a compiler, and of each preset."""
 
 from dataclasses import dataclass, field
 
@@ -13,10 +13,10 @@ from explorer.trace import RuleDescription
 
 
 def product_stays_in_range(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
-    """Guard of SumCollapse: decline weights whose product may under- or overflow while their logarithms do not.
+    """Guard of SumCollapse: decline weights if their product may under- or overflow while their logarithms do not.
 
     The product is computed outside of log space. If the rows of both weights sum to one, its rows do too; an entry may
-    still underflow, as that of a softmax may, and layers then receive double precision.
+    still underflow, as a softmax may, and layers then receive double precision.
     """
     if not compiler.semiring.is_logarithmic:
         return None

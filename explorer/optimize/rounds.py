@@ -227,7 +227,7 @@ def _context(compiler: RuleCompiler, options: OptimizeOptions, fresh: Iterator[i
 
 
 def _limit_after(number: int, nodes: int, options: OptimizeOptions, max_nodes: int) -> LimitReached | None:
-    """The limit that ends the rounds after a round whose graph has `nodes` nodes, or None."""
+    """The limit that ends the rounds after a round with `nodes` nodes, or None."""
     if number == options.max_rounds:
         return LimitReached("rounds", number, _limit_message(f"at the limit of {number} rounds"))
     if nodes > max_nodes:

@@ -51,7 +51,7 @@ def parse_skips(entries: Sequence[str]) -> Skips:
 
 
 class SkipTracker:
-    """What one compilation skips; it remembers which entries were used."""
+    """The skipped steps and matches of one compilation, with a record of the entries that were used."""
 
     def __init__(self, skips: Skips, rules: Sequence[str] = ()) -> None:
         """Raises: UnknownNameError if an entry names a rule that is not in `rules`."""

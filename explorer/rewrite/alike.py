@@ -83,7 +83,7 @@ class AlikeRoots:
 
 
 def _determined(pattern: GraphOptPattern, facts: RootFacts) -> Iterator[tuple[Answer, tuple[int, ...]]]:
-    """The refusals that facts of the root determine, and their places: those of all questions until then.
+    """The refusals that facts of the root determine, with their locations, by all questions until then.
 
     Questions are in the order of `matching.questions_of`. Of parameters, facts determine the first question.
     """
@@ -123,7 +123,7 @@ def _output(parameter: object) -> object:
 
 @cache
 def _stored_fields(kind: type) -> frozenset[str]:
-    """The fields of a type whose values are read from the object; a property, or any other descriptor, may compute."""
+    """The fields of a type that are read from the object; a property, or any other descriptor, may compute."""
     if not is_dataclass(kind):
         return frozenset()
     return frozenset(one.name for one in fields(kind) if one.init and _is_stored(kind, one.name))

@@ -31,7 +31,7 @@ class KnownAttempts(Generic[Result]):
 
 
 def _unchanged_chains(before: Graph[Any], after: Graph[Any], length: int) -> list[set[int]]:
-    """For 1 to `length`: the roots of the chains of so many nodes that are equal in both graphs, and are read alike."""
+    """For each length up to `length`: roots of the chains that both graphs share and read alike."""
     same = {
         node
         for node, value in after.nodes.items()

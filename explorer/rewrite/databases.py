@@ -113,11 +113,11 @@ class Entry(Generic[Held]):
     tags: tuple[str, ...]
     position: float = 0.0
     role: str = ""
-    """How the entry is used, if the database has several ways."""
+    """The use of the entry, if the database has several."""
 
     @property
     def all_tags(self) -> tuple[str, ...]:
-        """Its name and its tags, all of which queries can use."""
+        """Its name and its tags: queries can use any of them."""
         return (self.name, *self.tags)
 
 
@@ -277,7 +277,7 @@ class RewriteDatabase(ABC, Generic[Item]):
 
     @abstractmethod
     def _wants(self) -> str:
-        """What can be registered here, for error messages."""
+        """The kinds of entries that can be registered, for error messages."""
 
     @abstractmethod
     def _make(self, entries: list[Entry[Item]]) -> Any:

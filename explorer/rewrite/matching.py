@@ -231,7 +231,7 @@ def match_pattern_graph(
     known: KnownResults | None = None,
     all_refusals: bool = True,
 ) -> SearchResult:
-    """Try every pattern at every node whose type fits its first entry, a pattern of outputs only at outputs.
+    """Try every pattern at every node of the type of its first entry, a pattern of outputs only at outputs.
 
     No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node, and
     explains `waived`. Attempts that are `known` from earlier searches are not repeated, and one attempt is enough for

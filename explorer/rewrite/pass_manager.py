@@ -80,7 +80,7 @@ class Pass(Protocol[G_contra]):
 
     @property
     def doc(self) -> str:
-        """What the pass does, in one sentence."""
+        """The purpose of the pass, in one sentence."""
         ...
 
     def rule_names(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Pass(Protocol[G_contra]):
         ...
 
     def remaining_changes(self, graph: G_contra) -> str | None:
-        """What another round would still change, in words; None if nothing."""
+        """The change that another round would make, in words; None if there is none."""
         ...
 
 
@@ -162,7 +162,7 @@ class PassRegistry(Generic[G]):
 
 @dataclass(frozen=True, slots=True)
 class PassRun:
-    """What one entry of a pipeline did; `skipped` is the reason if it was not run.
+    """The result of one entry of a pipeline; `skipped` is the reason if it was not run.
 
     `results` has the return value of the pass for each round; tensor passes return a profile of their rules.
     """

@@ -178,7 +178,7 @@ INTERNAL_MODULES = (
     "explorer.tensor.rules.families",
     "dataclasses",
 )
-"""Modules that create patterns and rules on behalf of a caller, whose location is the one to report."""
+"""Modules that create patterns and rules on behalf of a caller: the caller's location is reported."""
 
 
 def source_of_caller() -> str:

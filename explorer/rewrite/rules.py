@@ -28,7 +28,7 @@ ReplacementGuard = Callable[[Any, GraphOptMatch, tuple[Any, ...]], "str | None"]
 
 
 class Exactness(Enum):
-    """What a rule guarantees: bit-equal values, values equal in real arithmetic, or values within a stated bound."""
+    """The guarantee of a rule: bit-equal values, values equal in real arithmetic, or values within a stated bound."""
 
     EXACT = "exact"
     REAL = "real"

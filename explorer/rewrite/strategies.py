@@ -15,7 +15,7 @@ from explorer.trace import Refusal
 
 
 class OptMatchStrategy(Enum):
-    """How a conflict between matches is decided."""
+    """The strategy that decides a conflict between matches."""
 
     LARGEST_MATCH = "largest-match"
     FIRST_MATCH = "first-match"

@@ -82,7 +82,7 @@ class MixingWeightParameter(ParameterOp):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReorderParameter(ParameterOp):
-    """An axis whose entries are in another order: it is viewed as several axes, which are transposed.
+    """An axis in a different order of entries: it is viewed as several axes, which are transposed.
 
     Entry (a, b, ..) of the axis, viewed as axes of these `sizes`, becomes entry (axes order[0], order[1], ..) of the
     result. Raises: ShapeError unless the product of `sizes` is the size of the axis; ValueRangeError unless `order` is
@@ -124,7 +124,7 @@ class TriangleParameter(ParameterOp):
     """One half of what is symmetric: of the entries (i, j) of an axis those with i <= j, in this order.
 
     The axis is viewed as (size, block, size, block), so that an entry is a block (a, b). With `add`, the entry (j, i)
-    with its block transposed is added to (i, j) where i < j: for the columns of a weight whose inputs are symmetric.
+    with its block transposed is added to (i, j) where i < j: for the columns of a weight with symmetric inputs.
     Raises: ShapeError unless the size of the axis is (size * block)^2; ValueRangeError.
     """
 

@@ -134,7 +134,7 @@ class Circuit:
 
     @cached_property
     def all_leaf_names(self) -> Mapping[TensorParameter, str]:
-        """The names of its leaves, and of those of the circuits that operators made it of: no two have one name."""
+        """The names of its leaves, and of all leaves in circuits that operators made it of; each is unique."""
         found = dict(self.leaf_names)
         taken = set(found.values())
         for circuit in circuits_behind(self):
@@ -151,12 +151,12 @@ class Circuit:
 
     @cached_property
     def seed_names(self) -> Mapping[TensorParameter, str]:
-        """Every parameter leaf and the name by which its first value is drawn: that of the circuit it comes from."""
+        """The name by which the first value of every parameter leaf is drawn, from the circuit that it comes from."""
         labels = self.labels
         return {leaf: labels[leaf].seed_name if leaf in labels else name for leaf, name in self.leaf_names.items()}
 
     def parameters(self) -> Iterator[tuple[str, ParameterNode]]:
-        """All parameter graphs with their paths (`12.weight`), also those of nested layers (`12.layer.probs`)."""
+        """All parameter graphs with their paths (`12.weight`), nested layers included (`12.layer.probs`)."""
         for node, layer in self.graph.nodes.items():
             yield from _parameters(str(node), layer)
 

@@ -105,7 +105,7 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
 
 
 def _read_body(data: Mapping[str, Any], table: list[ParameterNode], circuits: Sequence[Circuit]) -> Circuit:
-    """A circuit, whose operands are among those before it."""
+    """A circuit; its operands are among the circuits before it."""
     nodes: dict[int, Layer] = {}
     inputs: dict[int, tuple[int, ...]] = {}
     names: dict[int, str] = {}

@@ -67,7 +67,7 @@ def circuits_behind(circuit: "Circuit") -> "Iterator[Circuit]":
 MAX_ARGUMENT = 40
 """Longer arguments are cut."""
 MAX_OPERAND = 80
-"""Of an operand whose formula is longer, the last operator is named: formulas would double with each square."""
+"""Maximum length of an operand's formula; of longer ones, doubled by each square, only the last operator is named."""
 
 
 def derivation_text(circuit: "Circuit") -> str:

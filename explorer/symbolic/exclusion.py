@@ -13,7 +13,7 @@ Pair = tuple[int, int]
 
 
 class UnitKind(Enum):
-    """How a unit is computed from the units that it reads."""
+    """The operation that computes a unit from the units that it reads."""
 
     INPUT = "input"
     SUM = "sum"
@@ -105,7 +105,7 @@ class Exclusion:
         self._num_compared = 0
 
     def overlap(self, keys: Sequence[int], name: Callable[[int], str] = str) -> str:
-        """Why two of these units are not known to exclude each other, with their names; empty if all do."""
+        """Return the reason that two of these units may overlap, with their names; empty if all exclude each other."""
         if self._decide_on_a_variable(keys):
             return ""
         for one, other in combinations(keys, 2):
@@ -169,7 +169,7 @@ class Exclusion:
         return None
 
     def _of_products(self, pair: Pair) -> Iterator[Pair]:
-        """The questions one of which answers whether two products, or a product and an input, exclude each other.
+        """The questions that decide whether two products, or a product and an input, exclude each other: one suffices.
 
         These are their factors, and a factor and the whole other product, if it shares variables with several factors
         of that: the factor then belongs to a vtree node above those of the other product.

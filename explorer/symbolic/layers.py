@@ -1,7 +1,7 @@
 """The layers of a symbolic circuit: frozen data, no tensors.
 
 Shapes: O output units, I input units, H arity. The weight of a sum has shape (O, H*I); the columns of the first input
-come first. Input layers read one variable. Layers whose fields do not fit together are refused at construction.
+come first. Input layers read one variable. Fields that do not fit together are refused at construction.
 """
 
 from abc import ABC
@@ -82,7 +82,7 @@ class InnerLayer(Layer, ABC):
     """A layer with `arity` input layers of `num_input_units` units each."""
 
     multiplies: ClassVar[bool | None] = None
-    """What operators and queries may rely on: every unit is a sum of terms, each a weight times one unit of every input
+    """The terms of a unit, on which operators and queries rely: each is a weight times one unit of every input
     (True), or times a single unit of one input (False). None if that is not so, as for a power of a unit, or not known:
     then nothing is summed out through the layer.
     """

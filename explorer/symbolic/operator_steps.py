@@ -27,7 +27,7 @@ class OperatorSteps:
     """The steps that lead to a circuit.
 
     `offsets` has, by circuit, the number that is added to the ids of its layers, so that no two circuits share ids: 0
-    for the last one. An operator whose result has the ids of its operand, and the last to read it, replaces layers, so
+    for the last one. An operator that keeps the ids of its operand, and is the last to read it, replaces layers, so
     both have one offset. `next_id` is above all ids.
     """
 
@@ -113,7 +113,7 @@ def _describe(describe: Describe, circuit: Circuit, made: Derivation) -> str:
 
 
 def num_parameters(circuit: Circuit, but: "set[TensorParameter] | frozenset[TensorParameter]" = frozenset()) -> int:
-    """How many learnable numbers a circuit has, without those of some leaves."""
+    """Count the learnable numbers of a circuit, without the given leaves."""
     return sum(prod(leaf.shape) for leaf in _learnable(circuit) if leaf not in but)
 
 
@@ -123,7 +123,7 @@ def _learnable(circuit: Circuit) -> list[TensorParameter]:
 
 @describe_operator("multiply")
 def _product(circuit: Circuit, made: Derivation) -> str:
-    """The units of the widest layer, as pairs of those of the layers that it was made of."""
+    """Say which pairs of units of its operands the widest layer has."""
     widest = max(made.origins, key=lambda node: circuit.graph.nodes[node].num_output_units)
     found = circuit.graph.nodes[widest].num_output_units
     factors = [made.operands[at].graph.nodes[node].num_output_units for at, node in made.origins[widest]]
@@ -147,7 +147,7 @@ def _observations(circuit: Circuit, made: Derivation) -> str:
 
 
 def _constants_text(circuit: Circuit, made: Derivation, value: str) -> str:
-    """How many input layers an operator replaced by constants."""
+    """Count the input layers that an operator replaced by constants."""
     kept = {layer for operand in made.operands for layer in operand.graph.nodes.values()}
     changed = sum(layer not in kept for layer in circuit.graph.nodes.values())
     become = "becomes" if changed == 1 else "become"

@@ -89,7 +89,7 @@ Position = tuple[int, int]
 """A unit that a layer reads: the number of the input, and the unit of that input."""
 
 Reads = tuple[UnitKind, Iterable[Sequence[Position]]]
-"""How the units of a layer are computed, and for each of them what it reads."""
+"""The operation that computes the units of a layer, and the units that each one reads."""
 
 
 def deterministic(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
@@ -117,7 +117,7 @@ def deterministic(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
 
 @singledispatch
 def reads_of_units(layer: Layer) -> Reads | None:
-    """What each unit of an inner layer reads: the terms of a sum with a weight that is not a known zero, or factors.
+    """Return the units that each unit of an inner layer reads: terms of a sum without known zeros, or factors.
 
     None for a layer without a rule; other modules add theirs with `@reads_of_units.register`.
     """
@@ -191,7 +191,7 @@ def _log_zeros(parameter: ParameterNode | None) -> Zeros | None:
 
 @dataclass(frozen=True)
 class _CircuitUnits:
-    """The units of the layers so far; those of a layer follow the first one of it."""
+    """The units of the layers so far; a layer's units are consecutive."""
 
     graph: Graph[Layer]
     scopes: Mapping[int, Scope]

@@ -57,11 +57,11 @@ def image_data(
       (with cuts that divide each side into at most eight parts), linear-tree, chow-liu-tree (from `data`), or a
       region graph.
     - `input_layer`: categorical, binomial, embedding (values 0 .. num_categories-1), gaussian, or an input spec.
-    - `input_params`, `sum_weight_param`: how parameters are made; the defaults are those of the input spec and a
+    - `input_params`, `sum_weight_param`: how parameters are made; the defaults are the input spec's and a
       softmax of a normal leaf.
     - `data`: images (N, C*H*W), (N, C, H, W), or (N, H, W) if C is 1, only for chow-liu-tree, which first puts the
       categories into `num_bins` bins.
-    - the other arguments are those of `build_circuit`.
+    - the other arguments are passed to `build_circuit`.
 
     Raises: UnknownNameError, ShapeError, ScopeError, ValueRangeError, DataTypeError.
 
@@ -133,7 +133,7 @@ def tabular_data(
     """A circuit over the columns of a table; `inputs` has one spec per column, such as CategoricalInput(3).
 
     `region_graph`: random-binary-tree (seed 42, full depth), chow-liu-tree (from `data` (N, D); a column is categorical
-    if its spec is discrete, else Gaussian), or a region graph. The other arguments are those of `build_circuit`.
+    if its spec is discrete, else Gaussian), or a region graph. The other arguments are passed to `build_circuit`.
     Raises: UnknownNameError, ShapeError, ScopeError, ValueRangeError, DataTypeError.
 
     >>> columns = [CategoricalInput(3), CategoricalInput(7), CategoricalInput(2)]

@@ -97,7 +97,7 @@ def build_circuit(
 
     `inputs` is one spec for all variables or one per variable. Weights are made by `sum_weight_param` (softmax of a
     normal leaf if None). Raises: UnknownNameError for an unknown block; ScopeError for a variable without input spec;
-    ValueRangeError for a number of units below one; ShapeError for a block whose children differ in units.
+    ValueRangeError for a number of units below one; ShapeError for a block if its children differ in units.
 
     >>> from explorer.templates import CategoricalInput, quad_tree
     >>> build_circuit(
@@ -157,8 +157,8 @@ def hidden_tree(
     """A latent tree model: m_v = e_v * prod_c A_c m_c over the children c of v, and p = A_root m_root.
 
     Each variable v has a latent variable with K states, e_v are the K emission values of v, and A_c (K, K) are the
-    transitions from the state of the parent of c to that of c; A_root (1, K) is the initial distribution. `parents` has
-    the parent of each variable, -1 at the root (`chow_liu_parents` learns it). `inputs` is one input spec for all
+    transitions from the state of c's parent to the state of c; A_root (1, K) is the initial distribution. `parents`
+    has the parent of each variable, -1 at the root (`chow_liu_parents` learns it). `inputs` is one input spec for all
     variables or one per variable. Structured decomposable.
     Raises: ShapeError unless there is one root, and one spec per variable; DataTypeError; ValueRangeError; CycleError.
     Source: Liu and Van den Broeck 2021, Tractable Regularization of Probabilistic Circuits, sec. 4 (HCLT).

@@ -26,7 +26,7 @@ class Answers(tuple[Answer, ...]):
 
 
 class Printable:
-    """An answer whose `repr` is its text, for notebooks."""
+    """An answer with its text as `repr`, for notebooks."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -97,7 +97,7 @@ class Lineage(Printable):
 
     @property
     def end(self) -> str:
-        """Where it is at the end, in words."""
+        """Return the final position in words."""
         places = [f"{node}" if slot is None else f"{node}, slice {slot}" for node, slot in self.now or self.inside]
         if not places:
             return "gone"

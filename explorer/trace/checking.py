@@ -1,4 +1,4 @@
-"""What a trace file names must exist: options, rules, matches, nodes, parameters, slices."""
+"""Checks that the references of a trace file exist: options, rules, matches, nodes, parameters, slices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -109,7 +109,7 @@ class ReferenceChecker:
             raise ValueError(f"{_name(step)} changes nothing, but removes, adds or replaces nodes")
 
     def _check_records(self, step: Step, change: GraphChange) -> None:
-        """Check that the slices of each node are those of what was folded, and that folding keeps the titles."""
+        """Check that the slices of each node match the fold groups, and that folding keeps the titles."""
         new = {**change.added, **change.replaced}
         members = {group.node: [self._records[one] for one in group.members] for group in step.folds}
         for node, record in new.items():
@@ -139,7 +139,7 @@ class ReferenceChecker:
             raise ValueError(f"{_name(step)} has a buffer twice")
 
     def _check_rules(self, step: Step) -> None:
-        """Check that the rules of a step are those of the trace."""
+        """Check that the rules of a step are rules of the trace."""
         named = [*step.rules, *(match.rule for match in step.matches), *(rewrite.rule for rewrite in step.rewrites)]
         unknown = [name for name in named if name not in self._rules]
         patterns = [*(missed.refusal.pattern for missed in step.refusals), *step.refusals_over]

@@ -11,7 +11,7 @@ from explorer.trace.events import OperatorState, RuleDescription
 from explorer.trace.steps import Step, start_of
 
 COMPLEX_LOGARITHMS, LIKELIHOODS = "complex-lse-sum", "sum-product"
-"""The semirings whose outputs are complex logarithms, and the numbers themselves."""
+"""The semirings with complex logarithms as outputs, and with the numbers themselves."""
 EXACTNESS_ORDER = ("exact", "real", "lossy")
 ROUNDING = {"torch.float32": 1e-4, "torch.float64": 1e-9}
 """By dtype: how much the order of sums may change an output, relative to the largest one."""
@@ -36,10 +36,10 @@ def check_steps(
 ) -> Answers[StepCheck]:
     """The check on `x` of each step that did not fail; `on_step` is called with each step before it is run.
 
-    `semiring` is that of a circuit. The outputs under sum-product may be tiny, so differences are relative to them.
+    `semiring` is the circuit's. The outputs under sum-product may be tiny, so differences are relative to them.
     Complex logarithms are equal if the numbers that they represent are.
     `source` returns the values before the first step, which may round differently. The result of an operator, before
-    the compilation, is compared with its values by definition, from those of its operands.
+    the compilation, is compared with its values by definition, from the operands' values.
     Raises: ShapeError if it `needs_rows` and `x` has none.
     """
     promises = {rule.name: rule.exactness for rule in rules}
@@ -169,7 +169,7 @@ def largest_difference(value: Any, wanted: Any, semiring: str) -> tuple[float, f
 def _difference_of_logarithms(value: Any, wanted: Any, rounding: float) -> Any:
     """The distance of complex logarithms up to full turns.
 
-    Where terms cancelled, what remains is a rounding error, whose logarithm means nothing; there it is the difference
+    Where terms cancelled, a rounding error remains, and its logarithm means nothing; there it is the difference
     of the numbers relative to the largest one.
     """
     difference = value - wanted
@@ -184,7 +184,7 @@ def _difference_of_logarithms(value: Any, wanted: Any, rounding: float) -> Any:
 
 
 def _other_bits(value: Any, wanted: Any) -> int:
-    """Count the numbers of two tensors whose bits differ; NaN equals NaN."""
+    """Count the numbers of two tensors that differ in bits; NaN equals NaN."""
     if value.dtype != wanted.dtype:
         return int(value.numel())
     if value.is_complex():

@@ -51,7 +51,7 @@ class Snapshot(Protocol):
 
     @property
     def memory(self) -> "MemoryRecord | None":
-        """When each buffer is alive and where it lies; None at levels without buffers."""
+        """The lifetime and offset of each buffer; None at levels without buffers."""
         ...
 
     def circuit(self) -> Any:
@@ -64,10 +64,10 @@ class Snapshot(Protocol):
 
 
 class OperatorState(Snapshot, Protocol):
-    """The circuits after an operator, before the compilation; `results` are those of the circuit that it made."""
+    """The circuits after an operator, before the compilation; `results` belong to the circuit that it made."""
 
     def expected(self, x: Any) -> "tuple[Any, ...] | str":
-        """These results by definition of the operator, from those of its operands; or why they are not known."""
+        """Compute these results by definition, from the operands' results; or say why they are not known."""
         ...
 
 
@@ -170,7 +170,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class ReadOrdered:
-    """How ordering the slices changed the read of folded layer `node` (None: of the outputs), and why; for one example.
+    """A change of the read of folded layer `node` (None: of the outputs) by ordering slices; for one example.
 
     `node` is the id that the layer has once it is folded.
     """

@@ -184,7 +184,7 @@ def _node(config: Test, depth: int = 0) -> Test:
 
 
 def _refusal(value: Any, depth: int = 0) -> None:
-    """A refusal, which may contain those of a sub-pattern."""
+    """A refusal, which may contain refusals of a sub-pattern."""
     if depth == MAX_DEPTH:
         raise _WrongDataError(value, f"at most {MAX_DEPTH} refusals inside each other")
     inner = _list_of(lambda one: _refusal(one, depth + 1))
@@ -242,7 +242,7 @@ OTHERS = {"layers": _list_of(_row(ID, TEXT, TEXT, SIZE, IDS)), "tried": _list_of
 
 
 def _trace(config: Test, circuit: Test) -> Test:
-    """The data of a trace whose nodes have such a config."""
+    """The data of a trace with such a config of nodes."""
     rows = {"steps": _list_of(STEP), "nodes": _list_of(_node(config)), "parameters": _list_of(FORM)}
     return _record({"rules": _list_of(RULE), "circuit": circuit, **rows}, OTHERS)
 

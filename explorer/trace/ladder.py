@@ -25,7 +25,7 @@ class Level:
     uncalled: str = ""
     """The noun for a node that is only read, where these are counted apart from the nodes that compute."""
     size_stats: tuple[str, ...] = ()
-    """The statistics that are these sizes; none: those of the snapshot."""
+    """The statistics that are these sizes; none: the snapshot's."""
     begins: str
     """The verb for the first step."""
     origins: str
@@ -33,9 +33,9 @@ class Level:
     entries: str
     """The label of the entries of a pattern."""
     rerun: str
-    """How to get an executable trace from a loaded one."""
+    """Advice to get an executable trace from a loaded one."""
     no_folds: str
-    """Why a trace has no folds, or how to get them."""
+    """The reason that a trace has no folds, or advice to get them."""
     has_folds: bool
     has_batches: bool
     """Whether inputs have any number of rows; otherwise shapes are fixed and a trace has example inputs."""
@@ -52,19 +52,19 @@ class Level:
     instructions have buffers, too.
     """
     plate_fields: tuple[str, ...] = ("results",)
-    """Where no circuit is compiled: the fields of the record, of `config` or `about`, that nodes of a plate share."""
+    """Fields of `config` or `about` that nodes of a plate share, at levels where no circuit is compiled."""
     has_part_times: bool = False
     """Whether its layers, or kernel calls, can be timed one by one."""
     has_own_memory: bool = False
     """Whether its modules allocate memory outside of PyTorch."""
     listing: str = "program"
-    """What the text of a state is, where it has one."""
+    """The language of the text of a state; empty for levels without one."""
     most_alive: str = "peak {}"
     """The words for the most bytes that are alive at once."""
     buffer: str = "buffer"
     """The noun for what is kept in memory."""
     gains: tuple[str, ...] = ()
-    """The statistics whose change a sentence about a step says."""
+    """The statistics with changes that a sentence about a step states."""
 
 
 COMPILED = Level(

@@ -1,4 +1,4 @@
-"""Which layers the operators, instructions and buffers of a lower level come from, and what came of a layer.
+"""The layers that operators, instructions and buffers of a lower level come from, and the results of a layer.
 
 An operator has the path of the module that it was exported from: `layer1.0.conv1` in a module, `layer.12` in a circuit.
 """
@@ -36,14 +36,14 @@ class LayerOrigin:
 
     @classmethod
     def from_json(cls, row: tuple[int, str, NodeKind, int, list[int]]) -> Self:
-        """The origin of such data, whose types were checked."""
+        """Read an origin from checked data."""
         layer, title, kind, num_folds, symbolic = row
         return cls(layer, title, kind, num_folds, tuple(symbolic))
 
 
 @dataclass(frozen=True, slots=True)
 class LayerParts:
-    """What came of a layer, in a state: the nodes that compute it, and the buffers that they write.
+    """The nodes that compute a layer in a state, and the buffers that they write.
 
     `paths` are the modules. `origins` are the compiled layers that they are, if a circuit was exported.
     """
@@ -114,7 +114,7 @@ def paths_of_number(number: int, graph: Graph[NodeRecord], memory: MemoryRecord 
 def parts_of_layer(
     layer: int | str, graph: Graph[NodeRecord], memory: MemoryRecord | None, origins: Mapping[int, LayerOrigin]
 ) -> LayerParts:
-    """What came of a layer: its id in the symbolic or the compiled circuit, or the path of a module, with all inside.
+    """Find the nodes and buffers of a layer by its id in the symbolic or compiled circuit, or by a module's path.
 
     Raises: UnknownNameError if no node comes from it.
     """

@@ -82,7 +82,7 @@ class Lineages:
         return tuple(sorted(found))
 
     def _ends(self, node: int) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
-        """Where its value is in the end, and what it is part of where its value is lost, each once and in order.
+        """The final nodes with its value, and the nodes that contain it where the value is lost, in order.
 
         A rewrite keeps the value of the root of its match only.
         """
@@ -120,7 +120,7 @@ class Lineages:
 
     @cached_property
     def _became_by_operators(self) -> Mapping[int, list[Origin]]:
-        """What operators made of each layer of an operand, unless they only changed it."""
+        """The layers that operators made of each layer of an operand, unless they only changed it."""
         became: dict[int, list[Origin]] = {}
         for step, applied in self._operators:
             after: dict[int, list[int]] = {}

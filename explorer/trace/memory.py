@@ -1,4 +1,4 @@
-"""The buffers of a program in a trace: when each is alive, and where it lies."""
+"""The buffers of a program in a trace: their lifetimes and offsets."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class SharingAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PairReason:
-    """What an instruction says of two values of a program: why one is not written over the other."""
+    """A note of an instruction about two values of a program: the reason that one is not written over the other."""
 
     one: int
     other: int
@@ -88,7 +88,7 @@ class BufferRecord:
 class MemoryRecord:
     """The memory of a program: a moment is an instruction that runs, and `order` lists these in order.
 
-    `size_bytes` is what is reserved: that of the plan, or, without one, what is alive at most. No plan of this program
+    `size_bytes` is reserved: by the plan or, without one, the peak of live bytes. No plan of this program
     is smaller than `lower_bound_bytes`. `listing` is the program as text: a line for each instruction, with its id.
     `parts` has, for each part of the program that has a name, the moment at which it begins and that name: parameters,
     forward, backward. `call_reasons` returns what instructions say of pairs of buffers. `sharing` asks the program
@@ -125,7 +125,7 @@ class MemoryRecord:
         return SharingAnswer(False, "; ".join([answer.why, *reasons]))
 
     def _compare_lives(self, first: BufferRecord, second: BufferRecord) -> SharingAnswer:
-        """Compare two buffers, of which the second one begins no earlier, by their lives and places."""
+        """Compare two buffers by their lifetimes and offsets; the second one begins no earlier."""
         words = SHARING_WORDS
         if second.start < first.end:
             start, last = self._moment(second.start), self._moment(min(first.end, second.end) - 1)
@@ -209,7 +209,7 @@ class MemoryRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The record of such data, whose types were checked. Raises: ValueError for an impossible lifetime."""
+        """Read a record from checked data. Raises: ValueError for an impossible lifetime."""
         buffers = tuple(
             BufferRecord(
                 row["id"],

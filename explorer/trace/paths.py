@@ -66,7 +66,7 @@ class StepPath:
 
     @property
     def words(self) -> str:
-        """What is done, then where.
+        """Return the part, then its stages, in words.
 
         >>> StepPath.of("optimize", Stage("round", 2), "fuse").words, StepPath.of("fold", Stage("level", 3)).words
         ('fuse, round 2', 'fold, level 3')

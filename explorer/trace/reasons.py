@@ -1,6 +1,6 @@
 """The reason in words why a pattern was not applied at a node, read from what one step recorded.
 
-The id of a match or refusal counts in the graph that was searched: that of the layers, or that of one parameter,
+The id of a match or refusal counts in the graph that was searched: the layers, or one parameter,
 which `parameter_path` names. A rule on parameters is therefore asked about by the layer that holds the parameter.
 """
 
@@ -69,7 +69,7 @@ class NodeContext:
 
 
 def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: Step, fits: bool) -> str:
-    """Explain an attempt of which neither a match nor a refusal was kept; `fits`: the matcher now finds a match.
+    """Explain an attempt without a recorded match or refusal; `fits`: the matcher now finds a match.
 
     A trace knows types by name only, and the first entry may be a base class. So a different name is the reason only
     if every near miss was kept.
@@ -105,7 +105,7 @@ def reason_of_pass(
 
 
 def is_tried_at(rule: RuleDescription, record: NodeRecord) -> bool:
-    """Whether a rule on operators, whose first entry names those that it is tried at, is tried at such a node."""
+    """Whether a rule on operators, which names them in its first entry, is tried at such a node."""
     wanted = rule.entries[0]
     return wanted == ANY_OPERATOR or record.title in (name.split(".")[0] for name in wanted.split(OR))
 

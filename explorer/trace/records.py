@@ -55,8 +55,8 @@ class NodeRecord:
 
     `scope` has one tuple of variables for each fold; it is None if the layer reads layers. `about` holds what nodes of
     one group may differ in: the name of a constant, the line that an operator comes from, which results of operators
-    with several it reads (`%7:1`); a node whose inputs were replaced has an equal record. `kind` selects how the node
-    is drawn. `title` is its short name: `Sum`, `conv2d`; by default that of its type.
+    with several it reads (`%7:1`); a node with replaced inputs has an equal record. `kind` selects how the node
+    is drawn. `title` is its short name: `Sum`, `conv2d`; by default its type's.
     """
 
     type: str

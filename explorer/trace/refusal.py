@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Self
 
 SWITCHED_OFF = "switched off"
-"""What a refusal of the kind `DECLINED` has found if the rule was not asked because the user switched it off."""
+"""The finding of a refusal of kind `DECLINED` if the user switched the rule off."""
 
 
 def type_words(name: object) -> str:
@@ -40,7 +40,7 @@ def type_with_article(name: object) -> str:
 
 
 class RefusalKind(Enum):
-    """Why an attempt failed, in the order in which the matcher, and then the driver, asks at an entry.
+    """The reasons that an attempt fails, in the order in which the matcher, and then the driver, asks at an entry.
 
     Each kind has its name in trace files, its reason, a summary that is true of all refusals of this entry, kind and
     field, and the question to which the answer was no. Reason and summary are formatted with the fields of the
@@ -163,7 +163,7 @@ class Refusal(NamedTuple):
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How far the attempt got: the entry, and the question at it."""
+        """The progress of the attempt: the entry, and the question at it."""
         return self.entry, self.kind.rank
 
     @property

@@ -33,7 +33,7 @@ MAX_LISTED = 3
 
 @dataclass(frozen=True, repr=False)
 class WhatIf(Printable):
-    """What a rule would match if the question that gave `refusal` were answered otherwise.
+    """The matches of a rule if the question that gave `refusal` is waived.
 
     `unasked` says why there is no answer; then there is nothing else. `usual` is the number of matches without the
     change, `matches` are the layers of each additional one, and `applicable` of those share no layer with what the step
@@ -172,7 +172,7 @@ class RuleStats:
 
 @dataclass(frozen=True, repr=False)
 class RuleInteraction(Printable):
-    """How often a rule produced the input of another rule, or of itself."""
+    """The number of times that a rule produced the input of another rule, or of itself."""
 
     rule: str
     enabled: str

@@ -58,7 +58,7 @@ def near_misses(
 ) -> Answers[NearMisses]:
     """The near misses in some of all steps: of a pattern, of the rules of a pass, or of each pattern that has some.
 
-    Passes are those of the tensor level. Raises: UnknownNameError.
+    Passes belong to the tensor level. Raises: UnknownNameError.
     """
     selected = rules if pattern is None else rules_of_pass(pattern, every, rules) or [find_rule(rules, pattern)]
     names = [rule.pattern for rule in selected]
@@ -82,7 +82,7 @@ def conflicts(steps: Sequence[Step]) -> Answers[ConflictRecord]:
 
 
 def rule_interactions(steps: Sequence[Step]) -> Answers[RuleInteraction]:
-    """How often each rule produced the input of another one, in order of their names."""
+    """Count how often each rule produced the input of another one, in order of their names."""
     maker: dict[tuple[str, int], str] = {}
     counts: dict[tuple[str, str], int] = {}
     for step in steps:
@@ -153,7 +153,7 @@ class Rules(tuple[RuleDescription, ...]):
 
 
 def group_by_kind(rules: Sequence[RuleDescription]) -> list[PassRules]:
-    """The passes on layers and parameters, each of which tries all rules of a kind."""
+    """The passes on layers and parameters; each tries all rules of a kind."""
     kinds = dict.fromkeys(rule.kind for rule in rules if rule.kind not in LISTED_KINDS)
     return [
         PassRules(PASS_OF_KIND[kind], "", tuple(rule for rule in rules if rule.kind == kind))
@@ -184,6 +184,6 @@ def rules_text(passes: Sequence[PassRules]) -> str:
 
 
 def _entries_text(rule: RuleDescription) -> str:
-    """Where a rule is tried, root first."""
+    """The kinds of nodes that a rule is tried at, root first."""
     text = " > ".join(rule.entries)
     return text if len(text) <= MAX_TRIED_CHARS else f"{text[: MAX_TRIED_CHARS - 3]}..."

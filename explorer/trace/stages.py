@@ -1,4 +1,4 @@
-"""Which part of a pipeline runs: the path of the next step, and the rules that it tries."""
+"""The running part of a pipeline: the path of the next step, and the rules that it tries."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager

@@ -194,7 +194,7 @@ class Step:
 
     @property
     def applied(self) -> tuple[Rewritten, ...]:
-        """The rewrites that changed the graph; those of a step that failed did not."""
+        """The rewrites that changed the graph; a step that failed has none."""
         return self.rewrites if self.error is None else ()
 
     @property
@@ -234,7 +234,7 @@ def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:
 
 
 def start_of(steps: Sequence[Step]) -> int:
-    """The number of the step that begins the compilation: the first after those of operators, 0 without any."""
+    """The number of the step that begins the compilation: the first after the steps of operators, 0 without any."""
     return next((step.index for step in steps if step.operator is None), 0)
 
 

@@ -19,7 +19,7 @@ VISIBLE = {code: f"\\x{code:02x}" for code in (*range(10), *range(11, 32), *rang
 def steps_text(steps: Sequence[Step], level: Level, every_step: bool) -> str:
     """One row per step: number, path, calls and layers afterwards, time, what happened; then notes, limits and errors.
 
-    Without `every_step`, steps that changed nothing are counted below the table. The words are those of the page: a
+    Without `every_step`, steps that changed nothing are counted below the table. The words are as on the page: a
     folded layer is one call for several layers. A program has instructions, buffers and peak memory instead.
     """
     rows = [("step", "path", *level.sizes, "ms", "what happened")]

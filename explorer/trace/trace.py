@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal | None]]
 """Runs the matcher again at a node: (trace, step, pattern, node) -> (its questions, the refusal or None)."""
 Searcher = Callable[["Trace", int, str, Refusal | None], tuple[Found, tuple[Refusal, ...]]]
-"""Searches again: (trace, step, pattern, the refusal whose question is waived) -> (its matches, its refusals)."""
+"""Searches again: (trace, step, pattern, the refusal to waive) -> (its matches, its refusals)."""
 
 
 class Subject(Protocol):
@@ -79,7 +79,7 @@ class Trace:
 
     @cached_property
     def level(self) -> Level:
-        """The level of the ladder whose nodes are recorded."""
+        """The level of the ladder that the nodes belong to."""
         return level_of(self.options)
 
     @property
@@ -162,10 +162,10 @@ class Trace:
     # ------------------------------------------------------------------ matches
 
     def why_not(self, pattern: str, node: int, step: "int | str | None" = None) -> WhyNot:
-        """Why a pattern was not applied at a node; by default in the last step that tried it while the node existed.
+        """Explain why a pattern was not applied at a node; by default in the last step that tried it there.
 
         The ids of nodes are those that `print(trace.graph_at(step))` shows. A rule on parameters is asked about by the
-        layer that holds them. At the tensor level the name of a pass stands for its rules: the one that came closest
+        layer that holds them. At the tensor level the name of a pass means its rules: the one that came closest
         answers. Raises: UnknownNameError for a pattern or node that is not in the trace; CircuitError for a step
         without that pattern or that node.
         """
@@ -176,7 +176,7 @@ class Trace:
         return why_nots.of_rule(pattern, node, step)
 
     def what_if(self, miss: MatchRefused, step: "int | str | Step") -> WhatIf:
-        """What the rule of a near miss of a step would match if the question that refused it were answered otherwise.
+        """Search the matches that the rule of a near miss would have if the question that refused it were waived.
 
         It is searched in all layers, and only a live trace of a circuit has them. Raises: UnknownNameError.
         """
@@ -195,7 +195,7 @@ class Trace:
         return rule_stats(self.rules, self.steps)
 
     def rule_interactions(self) -> Answers[RuleInteraction]:
-        """How often each rule produced the input of another one."""
+        """Count how often each rule produced the input of another one."""
         return rule_interactions(self.steps)
 
     # ------------------------------------------------------------------ lineage and folds
@@ -212,7 +212,7 @@ class Trace:
         }
 
     def parts_of_layer(self, layer: int | str, step: "int | str | Step" = -1) -> LayerParts:
-        """What came of a layer: its operators or instructions after a step, and the buffers that these write.
+        """Find the operators or instructions of a layer after a step, and the buffers that these write.
 
         `layer` is an id in the symbolic or the compiled circuit, or the path of a module, with all inside.
         Raises: UnknownNameError if nothing comes from it: only levels below the compiled circuit have such parts.
@@ -237,7 +237,7 @@ class Trace:
     def why_not_folded(self, one: int, other: int) -> FoldAnswer:
         """Whether two layers were folded together, and if not, why: by type or fields, and by level.
 
-        The ids are those of layers before folding, or of folded layers, as in `graph_at(-1)` and `missed_folds()`.
+        The ids are ids of layers before folding, or of folded layers, as in `graph_at(-1)` and `missed_folds()`.
         Raises: UnknownNameError if a layer was not there when folding began, nor made by folding.
         """
         return self._folds.why_not(one, other)

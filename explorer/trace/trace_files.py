@@ -89,7 +89,7 @@ def _rules_row(step: Step, tried: _Table) -> dict[str, int]:
 
 
 def _changes(steps: Sequence[Step]) -> Iterator[GraphChange]:
-    """What each step changed, compared with an empty graph for the first one."""
+    """Yield the change of each step, compared with an empty graph for the first one."""
     before: Graph[Any] = Graph({}, {}, ())
     outputs: tuple[int, ...] = ()
     for i, step in enumerate(steps):
@@ -166,13 +166,13 @@ def _operator_row(applied: OperatorApplied) -> dict[str, Any]:
 
 
 def _reads_row(step: Step) -> dict[str, Any]:
-    """What ordering the slices changed, if the step did that."""
+    """Return the reads that ordering the slices changed, if the step did that."""
     rows = [[x.node, x.before, x.after, x.bytes_before, x.bytes_after, x.reason] for x in step.reads]
     return {"reads": rows} if rows else {}
 
 
 def _memory_rows(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
-    """For each step the buffers of the program, unless they are those of the step before."""
+    """Yield the buffers of the program after each step, unless they did not change."""
     before = None
     for step in steps:
         memory = step.snapshot.memory

@@ -51,7 +51,7 @@ class LoadedSnapshot:
 
     @property
     def change(self) -> GraphChange:
-        """How the graph differs from that of the step before."""
+        """The change of the graph since the step before."""
         return self.history.changes[self.step]
 
     @property

@@ -40,7 +40,7 @@ class WhyNots:
     matcher: Matcher | None
 
     def of_rule(self, pattern: str, node: int, step: "int | str | None") -> WhyNot:
-        """Why a pattern was not applied; by default in the last step that tried it while the node existed.
+        """Explain why a pattern was not applied; by default in the last step that tried it at this node.
 
         Raises: UnknownNameError for an unknown pattern, node or step; CircuitError for a step without one of them.
         """
@@ -116,7 +116,7 @@ class WhyNots:
 
 
 def _closeness(answer: WhyNot) -> tuple[int, int]:
-    """How far a rule came: applied, matched, refused at the end, refused earlier, no reason."""
+    """Rank the progress of a rule: applied, matched, refused at the end, refused earlier, no reason."""
     if answer.matched:
         return (4 if answer.applied else 3, 0)
     if answer.refusal is None:
@@ -127,7 +127,7 @@ def _closeness(answer: WhyNot) -> tuple[int, int]:
 
 Found = tuple[tuple[int, ...], ...]
 Searcher = Callable[[int, str, Refusal | None], tuple[Found, tuple[Refusal, ...]]]
-"""Searches the layers before a step: (step, pattern, the refusal whose question is waived) -> (matches, refusals)."""
+"""Searches the layers before a step: (step, pattern, the refusal to waive) -> (matches, refusals)."""
 
 STRUCTURE: Mapping[RefusalKind, str] = MappingProxyType(
     {
@@ -138,7 +138,7 @@ STRUCTURE: Mapping[RefusalKind, str] = MappingProxyType(
         RefusalKind.REVERTED: "it was applied, and had to be reverted",
     }
 )
-"""Why a question cannot be waived: the answer decides what the pattern binds, or what came of it."""
+"""The reason that a question cannot be waived: the answer decides the nodes that match, or the result."""
 IN_PARAMETER = "the rule rewrites a parameter, and only rules on layers are searched again"
 LOADED = "the trace was loaded from a file; compile its circuit again to ask"
 LOST: Mapping[RefusalKind, str] = MappingProxyType(
@@ -148,7 +148,7 @@ LOST: Mapping[RefusalKind, str] = MappingProxyType(
         RefusalKind.SUB_PATTERN_FAILED: "what the rule looks for in {what} would be missing there",
     }
 )
-"""What the question protects."""
+"""Return the property that the question protects."""
 
 
 def remember(searcher: Searcher) -> Searcher:

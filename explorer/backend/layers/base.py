@@ -29,7 +29,7 @@ LeafFunction = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Polynomial:
-    """x -> sum_d coefficients[d] x^d: the functions whose expectation is known for real variables too.
+    """x -> sum_d coefficients[d] x^d: the functions with a known expectation for real variables too.
 
     Raises: ShapeError without a coefficient; DataTypeError unless they are real numbers.
     """
@@ -122,7 +122,7 @@ class TorchLayer(ABC):
     @property
     @abstractmethod
     def fold_settings(self) -> FoldSettings:
-        """What must be equal for two layers to be folded together, as (name, value) pairs."""
+        """The settings that must be equal for two layers to be folded together, as (name, value) pairs."""
 
     def is_complex(self, inputs: Sequence[bool]) -> bool:
         """Whether activations are complex under sum-product, given for each input whether it is complex."""
@@ -165,10 +165,10 @@ class TorchLayer(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchInnerLayer(TorchLayer, ABC):
-    """A layer whose inputs are layers: in (F, H, B, I)."""
+    """A layer that reads layers: in (F, H, B, I)."""
 
     multiplies: ClassVar[bool | None] = None
-    """What queries may rely on, see `InnerLayer.multiplies`; by default that of the symbolic layer."""
+    """The property that queries rely on, see `InnerLayer.multiplies`; by default the symbolic layer's."""
 
     num_input_units: int
     arity: int
@@ -206,7 +206,7 @@ class TorchInnerLayer(TorchLayer, ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchInputLayer(TorchLayer, ABC):
-    """A layer whose inputs are variables: x (F, B, V); `scope_idx` has the V variables of each fold."""
+    """A layer that reads variables: x (F, B, V); `scope_idx` has the V variables of each fold."""
 
     kind = "input"
     placeholder: ClassVar[float] = 0
@@ -313,7 +313,7 @@ def parameter_settings(layer: TorchLayer) -> FoldSettings:
 
 @cache
 def _parameter_setting_names(kind: type[TorchLayer]) -> tuple[tuple[str, str, str], ...]:
-    """For each parameter of a class: its name, and those of its settings."""
+    """For each parameter of a class: its name, and the names of its settings."""
     return tuple((name, f"{name}.shape", f"{name}.is_complex") for name in field_names(kind, "parameter"))
 
 

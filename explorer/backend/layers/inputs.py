@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchDiscreteLayer(TorchInputLayer, ABC):
-    """An input layer whose variable has the values 0 .. num_values-1."""
+    """An input layer of a variable with the values 0 .. num_values-1."""
 
     @property
     @abstractmethod
@@ -195,7 +195,7 @@ class TorchBinomialLayer(TorchDiscreteLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchContinuousLayer(TorchInputLayer, ABC):
-    """An input layer whose variable is a real number.
+    """An input layer of a real variable.
 
     `forward` receives x as it was passed to the circuit: integers, or real numbers of any precision. Convert it to that
     of the parameters, as in `x.to(parameters["mean"].dtype)`, so that the activation has it too.

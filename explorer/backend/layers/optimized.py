@@ -113,7 +113,7 @@ class TorchTuckerLayer(TorchInnerLayer):
 class TorchTensorDotLayer(TorchInnerLayer):
     """One factor of a Kronecker weight: with I = J*Q and O = Q*P, y[f,b,q*P+p] = sum_j w[f,p,j] x[f,b,j*Q+q].
 
-    (A kron B) x is the TensorDot of A, then that of B. Shapes: x (F, 1, B, I), weight (F, P, J) -> y (F, B, O).
+    (A kron B) x is the TensorDot of A, then of B. Shapes: x (F, 1, B, I), weight (F, P, J) -> y (F, B, O).
     Raises: ShapeError unless J divides I and O = P*I/J.
     """
 
@@ -171,7 +171,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
 class TorchMixingLayer(TorchInnerLayer):
     """A sum that mixes its inputs unit by unit: y[f,b,k] = sum_h w[f,k,h] x[f,h,b,k].
 
-    It is a sum layer whose weight (K, H*K) consists of diagonal blocks, without the zeros.
+    It is a sum layer with a weight (K, H*K) of diagonal blocks, without the zeros.
     Shapes: x (F, H, B, K), weight (F, K, H) -> y (F, B, K).
     """
 

@@ -32,7 +32,7 @@ class TorchParameterNode(ABC):
     @property
     @abstractmethod
     def fold_settings(self) -> FoldSettings:
-        """What must be equal for two nodes to be folded together, as (name, value) pairs."""
+        """The settings that must be equal for two nodes to be folded together, as (name, value) pairs."""
 
     @property
     @abstractmethod
@@ -134,4 +134,4 @@ class TorchParameterOp(TorchParameterNode, ABC):
 
     @abstractmethod
     def forward(self, *operands: Tensor) -> Tensor:
-        """The value (F, *shape) from those of the operands (F, *in_shape)."""
+        """The value (F, *shape) from the operands (F, *in_shape)."""

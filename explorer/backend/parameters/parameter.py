@@ -97,13 +97,13 @@ class TorchParameter:
 
     @property
     def reads_integers(self) -> bool:
-        """Whether one of its leaves has integers, of which large ones are rounded in single precision."""
+        """Whether one of its leaves has integers: large ones are rounded in single precision."""
         leaves = [node for node in self.graph.nodes.values() if isinstance(node, TorchLeafParameter)]
         return not all(leaf.dtype.is_floating_point or leaf.dtype.is_complex for leaf in leaves)
 
     @property
     def num_operators(self) -> int:
-        """How many operators compute it."""
+        """The number of operators that compute it."""
         return sum(isinstance(node, TorchParameterOp) for node in self.graph.nodes.values())
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class TorchParameter:
 
 @dataclass(frozen=True, eq=False)
 class _Application:
-    """An operator on unfolded parameters, whose graphs are merged when the graph of the result is first read.
+    """An operator on unfolded parameters; their graphs are merged when the graph of the result is first read.
 
     Rules build many products only to ask what they would cost: most of them are never merged.
     """

@@ -37,7 +37,7 @@ Complete = Callable[[Stage, TorchInputLayer, ReachedUnits], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows (B, D) of which the entries that are not `observed` (B, D) are to be completed from a root."""
+    """Rows (B, D) to be completed from a root, where entries are not `observed` (B, D)."""
 
     stages: Stages
     scopes: Scopes
@@ -62,7 +62,7 @@ class Task:
     ) -> Tensor:
         """The completed rows (S, D) of S draws: draw s completes row `row_of[s]` of the slice of rows.
 
-        Raises: as `descend`; DataTypeError for a layer of several variables some of which are observed.
+        Raises: as `descend`; DataTypeError for a layer of several variables if only some are observed.
         """
         observed, found = self.observed[rows], self.rows[rows][row_of]
         for stage, layer, at, draws in descend(

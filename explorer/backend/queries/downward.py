@@ -18,7 +18,7 @@ from explorer.backend.queries.upward import inputs_of
 from explorer.errors import ValueRangeError
 
 Choice = Callable[[Tensor, Tensor], Tensor]
-"""Chooses a term (P,) of each unit `which` (P,) that draws reached, given the logarithms (U, T) of those of U units."""
+"""Chooses a term (P,) of each unit `which` (P,) that draws reached, given the logarithms (U, T) of all terms."""
 
 MAX_COMPARED_TERMS = 2**22
 """Maximum number of terms that are computed at a time."""
@@ -112,7 +112,7 @@ def _chosen_inputs(stage: Stage, x: Tensor, at: ReachedUnits, values: StageValue
 
 
 def _distinct(at: ReachedUnits, layer: TorchInnerLayer, num_rows: int) -> tuple[ReachedUnits, Tensor]:
-    """The distinct units among these, whose terms are equal, and which of them each one is (P,).
+    """The distinct units among these, with equal terms, and the index of each one among them (P,).
 
     They are only looked for if many draws share a row, as they do without evidence.
     """

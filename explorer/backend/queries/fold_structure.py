@@ -19,7 +19,7 @@ from explorer.symbolic.exclusion import Exclusion, Units
 from explorer.symbolic.structure import Finding
 
 Scopes = Sequence[Sequence[int]]
-"""For each stage and fold the set of its variables: bit v of the number is that of variable v."""
+"""The variables of each stage and fold as bits: bit v of the number is variable v."""
 
 
 def scopes_of(stages: Stages) -> Scopes:
@@ -191,7 +191,7 @@ def all_units(layer: TorchInnerLayer, fold: int, device: torch.device | None = N
 
 @dataclass(frozen=True, eq=False)
 class _StageUnits:
-    """The units of the stages so far. Those of an input layer are added when a term reads them first.
+    """The units of the stages so far. Input layers are added when a term reads them first.
 
     `possible` has, for each stage of discrete variables with a zero, the values (F, O, values) at which its units are
     not zero; other input units count as nonzero everywhere. `keys` has the units of a stage and fold.

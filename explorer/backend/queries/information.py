@@ -33,8 +33,8 @@ def entropy(circuit: EvaluatedCircuit) -> Tensor:
     """Return -E[log p(X)] in nats, of each output: (outputs, classes); a differential entropy if a variable is real.
 
     Tractable if there are few assignments, which are enumerated, or if the circuit is deterministic: then the logarithm
-    of a unit is that of its only term. See Vergari et al. 2021, A Compositional Atlas of Tractable Circuit Operations.
-    Raises: StructureError with the unit whose terms are not shown to exclude each other; as `log_likelihood`.
+    of a unit is its only term's. See Vergari et al. 2021, A Compositional Atlas of Tractable Circuit Operations.
+    Raises: StructureError with the unit that may have several terms above zero; as `log_likelihood`.
     """
     return _cross_entropy(circuit, circuit)
 

@@ -30,7 +30,7 @@ def marginal(circuit: EvaluatedCircuit, x: Tensor, observed: Tensor) -> Tensor:
     """Return log p(observed variables of x) in nats, where the other variables are summed or integrated out.
 
     Entries of x that are not observed are ignored. Gradients reach the parameters of a `TorchCircuit`. Variables that
-    no output depends on have no distribution, so none of them may be observed, except in a row of which all entries
+    no output depends on have no distribution, so none of them may be observed, except in a row where all entries
     are: there they are ignored, as by `log_likelihood`. An output that depends on some of the observed variables has
     the marginal of those.
     Shapes: x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes).
@@ -67,7 +67,7 @@ def conditional(circuit: EvaluatedCircuit, x: Tensor, query: Tensor, evidence: T
 def partition_function(circuit: EvaluatedCircuit) -> Tensor:
     """Return log Z in nats: the logarithm of the sum or integral of each output over all values of the variables.
 
-    Real; complex for a circuit of the semiring complex-lse-sum, whose Z may be negative. Shape: (outputs, classes).
+    Real; complex for a circuit of the semiring complex-lse-sum, as Z may be negative. Shape: (outputs, classes).
     Raises: StructureError; DataTypeError for an input layer without an integral; ValueRangeError for a negative Z in
     another semiring.
     """

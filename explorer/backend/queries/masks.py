@@ -36,7 +36,7 @@ def check_evidence(circuit: EvaluatedCircuit, x: Tensor | None, observed: Tensor
 
 
 def check_root(root: tuple[int, int] | None, shape: tuple[int, int]) -> tuple[int, int]:
-    """Which (output, class) is meant; it may be left out if there is only one.
+    """Return the (output, class) of a query; it may be left out if there is only one.
 
     Raises: DataTypeError if it is not a pair of integers; ValueRangeError.
     """
@@ -59,7 +59,7 @@ def check_root(root: tuple[int, int] | None, shape: tuple[int, int]) -> tuple[in
 
 
 def check_generator(generator: object) -> torch.Generator:
-    """The generator, by default that of PyTorch. Raises: DataTypeError for anything else, such as a seed."""
+    """The generator, by default PyTorch's. Raises: DataTypeError for anything else, such as a seed."""
     if generator is None:
         return torch.default_generator
     if not isinstance(generator, torch.Generator):

@@ -26,7 +26,7 @@ StageId = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A layer that is not a chain; `prefix` is that of its parameters among those of the circuit's layer.
+    """A layer that is not a chain; `prefix` names its parameters in the circuit's layer.
 
     `sources` and `slices` (F, H) say for each fold and input which stage (its position in the list) and fold it reads;
     both are empty for an input layer.
@@ -60,7 +60,7 @@ class Stages:
 
 @dataclass(frozen=True, eq=False)
 class StageValues:
-    """What the layers prepared from the present parameters, evaluated in double precision from the leaves.
+    """Prepare the layers from the present parameters, evaluated in double precision from the leaves.
 
     `semiring` is the one in which the query computes; input layers are prepared for `input_semiring`.
     """
@@ -102,7 +102,7 @@ def stages_of(circuit: EvaluatedCircuit) -> Stages:
 def prepare(stages: Stages, semiring: Semiring) -> StageValues:
     """The parameters as a query in this semiring needs them, in full precision under autocast too.
 
-    Those of a trainable circuit are prepared again; a frozen circuit only has what it prepared for its own semiring.
+    A trainable circuit prepares them again; a frozen circuit only has values for its own semiring.
     Raises: DataTypeError for a frozen inner layer that prepares its parameters for its own semiring only.
     """
     device = next((tensor.device.type for tensor in stages.circuit.parameters()), "cpu")

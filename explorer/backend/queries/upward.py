@@ -29,7 +29,7 @@ LSE, COMPLEX = get_semiring("lse-sum"), get_semiring("complex-lse-sum")
 def evaluate_stages(stages: Stages, values: StageValues, leaf: LeafValue) -> list[Tensor]:
     """The activation (F, B, O) of each stage in order.
 
-    Complex logarithms of real numbers stay those of real numbers: the imaginary part is 0 or pi, without rounding.
+    Complex logarithms of real numbers stay logarithms of real numbers: the imaginary part is 0 or pi, without rounding.
     """
     found: list[Tensor] = []
     by_node: dict[int, Tensor] = {}
@@ -56,7 +56,7 @@ def _has_complex_weights(stages: Stages, values: StageValues) -> bool:
 
 
 def _is_real(logs: Tensor) -> bool:
-    """Whether complex logarithms are those of real numbers, positive or negative."""
+    """Whether complex logarithms belong to real numbers, positive or negative."""
     return not bool(((torch.sin(logs.imag).abs() > REAL_ANGLE) & (logs.real > -math.inf)).any())
 
 
@@ -115,7 +115,7 @@ def log_outputs(stages: Stages, leaf_of: Callable[[StageValues], LeafValue]) -> 
     """The logarithms (B, outputs, classes) of the outputs, given a function that returns the values of input layers.
 
     They are real if all activations are non-negative, and complex otherwise.
-    Raises: ValueRangeError for a frozen circuit whose real logarithms cannot represent its negative numbers.
+    Raises: ValueRangeError for a frozen circuit with real logarithms but negative numbers.
     """
     found = evaluate_in(stages, LSE, leaf_of)
     if not bool(torch.isnan(found).any()):
@@ -155,7 +155,7 @@ def require_non_negative(stages: Stages, values: StageValues) -> None:
 
 
 def density(logs: Tensor) -> Tensor:
-    """Real logarithms of outputs. Raises: ValueRangeError for those of negative or complex numbers."""
+    """Real logarithms of outputs. Raises: ValueRangeError for negative or complex numbers."""
     row, found = _first_not_positive(logs)
     if row is not None:
         raise ValueRangeError(
@@ -178,7 +178,7 @@ def mixtures(logs: Tensor) -> Tensor:
 
 
 def _first_not_positive(logs: Tensor) -> tuple[int | None, Tensor]:
-    """The first row (B, ...) that is not that of a non-negative number, if there is one, and the real logarithms."""
+    """The first row (B, ...) with a number that is negative or not real, if any, and the real logarithms."""
     found = real_log(logs)
     bad = torch.isnan(found)
     return int(bad.nonzero()[0][0]) if bool(bad.any()) else None, found

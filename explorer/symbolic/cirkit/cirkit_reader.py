@@ -101,7 +101,7 @@ def compiled_values(compiled: Any, context: Any) -> CompiledValues:
 
 
 def leaves_of(symbolic: Any) -> dict[Any, None]:
-    """The leaves of a symbolic circuit of cirkit, also those of other circuits that it refers to, each once."""
+    """The leaves of a symbolic circuit of cirkit and of other circuits that it refers to, each once."""
     layers: list[Any] = list(symbolic.layers)
     for layer in layers:
         if class_name(layer) == EVIDENCE:
@@ -121,7 +121,7 @@ def dereference(node: Any) -> Any:
 
 
 def _compilers(context: Any) -> Iterator[Any]:
-    """The compilers to ask: that of the context if there is one, otherwise all that are alive."""
+    """The compilers to ask: the context's compiler if there is a context, otherwise all that are alive."""
     if context is None:
         yield from _alive_compilers()
     elif has_class(context, COMPILER):
@@ -182,7 +182,7 @@ def from_cirkit(circuit: Any, *, context: Any = None) -> Circuit:
     `context`, or else one that is still in use.
 
     Raises: DataTypeError for anything else; ConversionError, which names the type and where it is, for a part that has
-    no equal here, and for a compiled circuit whose context is gone or whose parameters have been replaced.
+    no equal here, and for a compiled circuit if its context is gone or its parameters have been replaced.
     """
     return CirkitReader().read(circuit, context=context)
 
@@ -348,7 +348,7 @@ _DTYPES: Mapping[str, DataType] = {"i": DataType.INTEGER, "f": DataType.REAL, "c
 
 
 def _look_up(theirs: object, module: str, known: Mapping[str, T]) -> T | None:
-    """What a class of cirkit with this name in this module is here; None for any other class."""
+    """Return the class here for a class of cirkit with this name in this module; None for any other class."""
     home, _, name = class_name(theirs).rpartition(".")
     return known.get(name) if home == module else None
 
@@ -365,7 +365,7 @@ def _scope_text(theirs: Any) -> str:
 
 
 def _checked(where: str, make: Callable[[], T]) -> T:
-    """What `make` returns. Raises: ConversionError with the reason and where, if it does not fit together here."""
+    """Call `make`. Raises: ConversionError with the reason and the location, if it does not fit together here."""
     try:
         return make()
     except ConversionError:

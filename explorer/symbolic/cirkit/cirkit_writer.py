@@ -164,7 +164,7 @@ OPERATOR_NAMES: Mapping[type[ParameterOp], str] = {kind: name for name, kind in 
 def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None) -> Any:
     """Convert a circuit to a symbolic circuit of cirkit with equal values.
 
-    `values` are those of the leaves, by name: `compiled.leaf_state()` of the compiled circuit. Without them, a leaf
+    `values` are the values of leaves, by name: `compiled.leaf_state()` of the compiled circuit. Without them, a leaf
     keeps its initializer. A leaf that is used several times is a leaf where cirkit compiles it first, and a reference
     everywhere else. Products of one input, which cirkit does not have, become that input; rearrangements of units, as
     products of circuits have them, become sums with constant weights. Names of layers are lost.
@@ -219,7 +219,7 @@ class _Writer:
     observed: dict[Layer, Any] = field(default_factory=dict[Layer, Any])
 
     def observe(self, circuit: Circuit) -> Any:
-        """What cirkit must compile first: a circuit of the observed layers, since evidence has no leaves of its own."""
+        """Make the circuit of the observed layers, which cirkit compiles first: evidence has no leaves of its own."""
         for node, layer in circuit.graph.nodes.items():
             for name, nested in nested_of(layer).items():
                 self.observed[nested] = self.layer(nested, f"{node}.{name}")
@@ -322,7 +322,7 @@ def _initializer(ours: Initializer, rank: int, where: str) -> Any:
 
 
 def _made(where: str, make: Callable[[], Any]) -> Any:
-    """What `make` returns. Raises: ConversionError with the reason and where, if cirkit refuses it."""
+    """Call `make`. Raises: ConversionError with the reason and the location, if cirkit refuses it."""
     try:
         return make()
     except (ValueError, AssertionError) as error:

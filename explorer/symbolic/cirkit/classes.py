@@ -88,7 +88,7 @@ def derives_from(kind: type, *names: str) -> bool:
 
 
 def class_name(thing: object) -> str:
-    """The name of the class of an object, with that of its module."""
+    """The name of the class of an object, with its module."""
     return _full_name(type(thing))
 
 

@@ -154,7 +154,7 @@ Placed = tuple[int, tuple[int, ...]]
 def concatenate(*circuits: Circuit) -> Circuit:
     """Make one circuit with the outputs of all circuits, in order; it shares their leaves.
 
-    Layers that circuits have in common, with equal inputs, are there once: those of a circuit that is given twice, and
+    Layers that circuits have in common, with equal inputs, are there once: layers of a circuit that is given twice, and
     those that an operator kept, as `differentiate` does.
     Raises: StructureError without a circuit; ShapeError if the outputs differ in units.
     """

@@ -70,7 +70,7 @@ def match_factors(left: Factors, right: Factors) -> list[Role] | None:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product of a side, and its factors: those of the layer, or others with the same product."""
+    """A product of a side, and its factors: the layer's, or different ones with the same product."""
 
     side: Side
     node: int
@@ -80,7 +80,7 @@ class Product:
 def regroup(left: Product, right: Product) -> tuple[Factors, Factors] | None:
     """Other factors of two products, which `match_factors` pairs: where one side splits further, its factors are one.
 
-    A factor that overlaps several, one of which overlaps several in turn, is replaced by its own factors if it is a
+    A factor that overlaps several, at least one of them several too, is replaced by its own factors if it is a
     product of the same type. None: a factor can neither be split nor paired; or the factors of a Kronecker product
     that would become one are not next to each other, or differ in their number of units.
     """

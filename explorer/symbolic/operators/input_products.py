@@ -96,7 +96,7 @@ def is_complex(parameter: ParameterNode) -> bool:
 multiply_rules = RuleTable("multiply")
 """For pairs of types of input layers: a function of two layers of one scope that returns the layer of their product.
 
-Its units are all pairs, those of the first layer varying slower.
+Its units are all pairs, where the first layer varies slower.
 """
 
 _DISCRETE = (EmbeddingLayer, CategoricalLayer, BinomialLayer)
@@ -151,7 +151,7 @@ def _pair_log_partitions(left: GaussianLayer, right: GaussianLayer) -> Parameter
 
 @multiply_rules.rule(PolynomialLayer, PolynomialLayer)
 def multiply_polynomials(left: PolynomialLayer, right: PolynomialLayer) -> InputLayer:
-    """A polynomial, whose degree is the sum of the degrees."""
+    """A polynomial; its degree is the sum of the degrees."""
     return PolynomialLayer(
         scope=left.scope,
         num_output_units=left.num_output_units * right.num_output_units,

@@ -69,7 +69,7 @@ def _has_layers_of(circuit: Circuit, other: Circuit) -> bool:
 
 
 def _names(operands: tuple[Circuit, ...], origins: Mapping[int, Sequence[Origin]]) -> dict[int, str]:
-    """The names of layers: those of what is multiplied, `a × b`, or one name if it is the same; each once."""
+    """Name layers after their factors, `a × b`, or by one name if both are the same; each name once."""
     names: dict[int, str] = {}
     taken: set[str] = set()
     for node, found in origins.items():

@@ -54,7 +54,7 @@ def _names(kinds: tuple[type, ...]) -> str:
 expand_rules = RuleTable("expand")
 """For each type of inner layer from outside: a function of a layer that returns a built-in layer with the same values.
 
-Its parameters are expressions of those of the layer, so that they share its leaves.
+Its parameters are expressions of the layer's parameters, so that they share its leaves.
 """
 
 

@@ -70,7 +70,7 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How to make the product of a pair: from the products of other pairs."""
+    """The plan for the product of a pair, from the products of other pairs."""
 
     needs: tuple[Pair, ...]
     make: Callable[[Sequence[Made]], Made]
@@ -195,7 +195,7 @@ class PairProducts:
         )
 
     def _plan_rearranged(self, pair: Both) -> Step:
-        """A rearrangement of one side of the pairs; that of the left side first."""
+        """A rearrangement of one side of the pairs; the left side first."""
         left, right = self._layers(pair)
         if isinstance(left, RearrangeLayer):
             need = Pair(self.left.inputs[pair.left][0], pair.right)
@@ -307,7 +307,7 @@ class PairProducts:
         return Step(needs, lambda made: self._make_product(pair, left, right, groups, made))
 
     def _limit(self, pair: Both) -> str:
-        """What an error adds where products might be compatible that are not multiplied."""
+        """Advice of an error about products that might be compatible but are not multiplied."""
         is_kronecker = any(isinstance(layer, KroneckerLayer) for layer in self._layers(pair))
         return (
             ", and factors of a KroneckerLayer are multiplied as one only if they are next to each other and have "

@@ -92,7 +92,7 @@ _TABLES = (EmbeddingLayer, CategoricalLayer, BinomialLayer, GaussianLayer, Polyn
 
 
 def halved_layers(circuit: Circuit) -> frozenset[int]:
-    """The layers whose square has K(K+1)/2 units, and of which nothing needs all K^2.
+    """The layers with squares of K(K+1)/2 units, as nothing needs all K^2.
 
     What reads such a square is the product of two sums that read the layer alone, or the square of a Hadamard product
     that has half of its units, too.
@@ -127,7 +127,7 @@ def _can_be_halved(circuit: Circuit, layer: Layer, inputs: tuple[int, ...], belo
 
 
 def half_of(layer: InputLayer, width: int) -> InputLayer:
-    """An input layer of K^2 units, K = `width`, without those of pairs (i, j) with i > j."""
+    """An input layer of K^2 units, K = `width`, without the pairs (i, j) with i > j."""
     kept = {name: TriangleParameter((p,), size=width, axis=0) for name, p in parameters_of(layer).items()}
     return replace(layer, num_output_units=width * (width + 1) // 2, **kept)
 

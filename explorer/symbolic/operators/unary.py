@@ -167,7 +167,7 @@ differentiate_rules = RuleTable("differentiate")
 def differentiate(circuit: Circuit, variables: Iterable[int] | None = None, *, order: int = 1) -> Circuit:
     """Return the partial derivatives of a circuit: for each of its outputs, one per variable, in ascending order.
 
-    The derivative of a product is that of the one factor that depends on the variable, times the others; that of a sum
+    To differentiate a product, differentiate the one factor that depends on the variable; the derivative of a sum
     is the sum of derivatives. `order` repeats the derivative with respect to the same variable. Layers that no
     derivative changes are there once.
 
@@ -195,7 +195,7 @@ def differentiate(circuit: Circuit, variables: Iterable[int] | None = None, *, o
 
 
 class _Derivatives:
-    """The layers of the derivatives of a circuit, and those of the circuit that they read."""
+    """The layers of the derivatives of a circuit, and the layers of the circuit that they read."""
 
     def __init__(self, circuit: Circuit, order: int) -> None:
         self.circuit, self.order = circuit, order
@@ -203,7 +203,7 @@ class _Derivatives:
         self._placed: dict[tuple[int, int | None], int] = {}
 
     def of(self, top: int, variable: int) -> int:
-        """The derivative of a layer, in whose scope the variable is."""
+        """Return the derivative of a layer with the variable in its scope."""
         scopes, sources_of = self.circuit.scopes, self.circuit.graph.inputs
         waiting: list[tuple[int, int | None]] = [(top, variable)]
         while waiting:

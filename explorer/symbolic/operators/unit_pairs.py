@@ -17,7 +17,7 @@ class PairUnits:
     The units of each are viewed as axes, of the sizes `left` and `right` (none, if the layer is a copy of the one on
     the other side). The units of the product have all these axes; `order` lists them, where left axes come before right
     ones: the natural order is 0, 1, 2 ... A Kronecker product of products has another one. With `is_half`, it is a
-    square, whose left and right units are the same, and of the pairs (i, j) only those with i <= j are there.
+    square: left and right units are the same, and only the pairs (i, j) with i <= j exist.
     """
 
     left: tuple[int, ...]
@@ -71,7 +71,7 @@ def is_ascending(order: Sequence[int], sizes: Sequence[int]) -> bool:
 
 
 class Side:
-    """A circuit whose products have groups of factors as layers, wherever the other side does not split these."""
+    """A circuit with groups of factors as layers below products, wherever the other side does not split these."""
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit

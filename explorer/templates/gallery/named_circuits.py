@@ -91,7 +91,7 @@ def blackboard() -> Circuit:
 
 @GALLERY.add("hmm")
 def shared_hmm() -> Circuit:
-    """A chain of twelve steps whose emissions and transitions are shared: every layer waits for the one before."""
+    """A chain of twelve steps with shared emissions and transitions: every layer waits for the one before."""
     return hmm(range(12), CategoricalInput(4), num_latent_states=4, homogeneous=True)
 
 
@@ -168,7 +168,7 @@ def forty_sums() -> Circuit:
 
 @GALLERY.add("kronecker")
 def kronecker() -> Circuit:
-    """Sums whose 256 x 256 weight is a Kronecker product: shattered into small sums, one of them in two steps.
+    """Sums with a 256 x 256 weight that is a Kronecker product: shattered into small sums, one of them in two steps.
 
     `two-factors` has A ⊗ B with A, B of 16 x 16; `three-factors` has (A ⊗ B) ⊗ C of 8 x 8, 8 x 8 and 4 x 4.
     """
@@ -213,7 +213,7 @@ def logic() -> Circuit:
 
 @GALLERY.add("squared")
 def squared() -> Circuit:
-    """A circuit times itself: its weights are Kronecker products; those of 16 units are shattered, those of 10 are not.
+    """A circuit times itself: its weights are Kronecker products, shattered for 16 units, but not for 10.
 
     `wide` is a sum of 16 units: its square has a weight of 256 x 256, which is never built. `narrow` has 10: its square
     has one of 100 x 100, where two small sums would cost more than one.

@@ -105,7 +105,7 @@ def _weighted(circuit: LogicCircuit, weights: Mapping[int, Number]) -> Number | 
 
 
 def check_weights(circuit: LogicCircuit, weights: Mapping[int, Number]) -> dict[int, Number]:
-    """The weights as Python numbers, since those of NumPy overflow.
+    """The weights as Python numbers, since NumPy's overflow.
 
     Raises: DataTypeError; ScopeError for an unknown literal; ValueRangeError for a weight that is not finite.
     """

@@ -109,10 +109,10 @@ def prune(circuit: LogicCircuit) -> LogicCircuit:
 
 
 def smooth(circuit: LogicCircuit) -> LogicCircuit:
-    """Return the same formula, pruned and smooth, whose root mentions all variables.
+    """Return the same formula, pruned and smooth; its root mentions all variables.
 
     A variable v that an input of a disjunction does not mention is added to it as (v or not v). The conjunctions of
-    such pairs are shared: those of 2, 4, 8 ... neighbouring variables are nodes of their own.
+    such pairs are shared: 2, 4, 8 ... neighbouring variables have a node of their own.
     A formula that is false has no smooth form over any variables and remains the constant.
     Source: Darwiche 2001, On the tractable counting of theory models, sec. 4.
     """

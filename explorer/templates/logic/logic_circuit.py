@@ -48,7 +48,7 @@ PRIME = 2**61 - 1
 
 
 def partitioned(nodes: Sequence[LogicNode], num_variables: int) -> Iterator[int]:
-    """The disjunctions of pairs (prime and sub) of which exactly one prime is true at each assignment.
+    """The disjunctions of pairs (prime and sub) with exactly one true prime at each assignment.
 
     The nodes must be decomposable. Each variable is true with a random probability, so that of a node, with sums for
     disjunctions, is a polynomial. Those of the primes add up to 1 at a random point only if they do everywhere: then
@@ -83,7 +83,7 @@ MAX_VARIABLES = 1_000_000
 
 
 READ_IT = "read a file with read_logic, or build one with LogicBuilder"
-"""What to do about an argument that is not a `LogicCircuit`."""
+"""Advice about an argument that is not a `LogicCircuit`."""
 
 
 @dataclass(frozen=True)

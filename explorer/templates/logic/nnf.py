@@ -17,7 +17,7 @@ _D4_KINDS = {"o": LogicKind.OR, "a": LogicKind.AND, "t": LogicKind.TRUE, "f": Lo
 
 
 def read_nnf(path: str | Path, *, num_variables: int | None = None) -> LogicCircuit:
-    """Read a formula in the format of c2d, which has a header `nnf`, or in that of d4, which has none.
+    """Read a formula in the format of c2d, which has a header `nnf`, or of d4, which has none.
 
     A file of d4 does not say how many variables there are: give `num_variables`, or it is the largest in the file.
     Raises: FileFormatError with the line, for anything that is not such a file.
@@ -179,13 +179,13 @@ def _d4_order(file: _D4File) -> list[int]:
 
 
 LOGIC_SUFFIXES = (".sdd", ".nnf", ".ddnnf")
-"""How the names of files with logic circuits end."""
+"""File extensions of logic circuits."""
 FOREIGN_LOGIC = {
     "p": "a CNF, which is a formula, not a circuit; compile it with d4 or c2d to an NNF file (.nnf)",
     "psdd": "a PSDD, which cannot be read; name the SDD file (.sdd) that it was made from, and train its probabilities",
     "vtree": "a vtree, which is a tree of variables; name the SDD file (.sdd) that belongs to it",
 }
-"""What a file of logic is that is not a logic circuit, and what helps, by the first word of the file."""
+"""Files of logic that are not logic circuits, with advice, by the first word of the file."""
 
 
 def read_logic(path: str | Path, vtree: Vtree | None = None, *, num_variables: int | None = None) -> LogicCircuit:

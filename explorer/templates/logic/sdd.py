@@ -38,7 +38,7 @@ class Vtree:
         return None
 
     def check_decision(self, line: Line, node: int, primes: Sequence[int], subs: Sequence[int]) -> None:
-        """Check that the vtree nodes of primes are below the left child of a node, and those of subs below the right.
+        """Check that the vtree nodes of primes are below the left child of a node, and of subs below the right.
 
         Raises: FileFormatError.
         """
@@ -134,7 +134,7 @@ def read_sdd(path: str | Path, vtree: Vtree | None = None, *, num_variables: int
     """Read a diagram; its root is the last node of the file.
 
     A decision node with elements (p1, s1), (p2, s2) ... becomes (p1 and s1) or (p2 and s2) ... The number of variables
-    is that of the vtree if it is given, else `num_variables`, else the largest variable in the file: a diagram does not
+    is the vtree's if it is given, else `num_variables`, else the largest variable in the file: a diagram does not
     mention variables that its formula does not depend on. With a vtree, it is checked that the nodes follow it.
     Raises: FileFormatError with the line, for anything that is not such a file.
     """

@@ -127,7 +127,7 @@ class TorchMatMulParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchEinsumParameter(TorchParameterOp):
-    """A sum of products; `axes` labels the axes of each operand with numbers, and `result` those of the result."""
+    """A sum of products; `axes` labels the axes of each operand with numbers, and `result` the axes of the result."""
 
     operand_domains = LINEAR
     axes: tuple[tuple[int, ...], ...]
