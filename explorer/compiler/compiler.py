@@ -26,10 +26,10 @@ from explorer.compiler.rules import initializer_rules, layer_rules, parameter_ru
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name
-from explorer.fold import FoldedGroup, _fold_circuit, assemble, get_scheduler, order_slices
+from explorer.fold import FoldedGroup, assemble, fold_circuit, get_scheduler, order_slices
 from explorer.graph import Graph, Ordering
 from explorer.levels import pause_garbage_collection
-from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, _optimize_circuit, parse_skips, preset_rules
+from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import (
@@ -202,7 +202,7 @@ class TorchCompiler:
         """Run the passes of each round, and record each."""
         strategy = get_strategy(self.options.strategy)
         options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, skips)
-        for run in _optimize_circuit(self, snapshot.layers, options, fresh):
+        for run in optimize_circuit(self, snapshot.layers, options, fresh):
             with self._step(run.path, snapshot) as step:
                 run.run()
             snapshot = replace(snapshot, layers=run.graph)
@@ -218,7 +218,7 @@ class TorchCompiler:
         if self.options.order_slices:
             ordering = self._order_slices(before, ordering, skips, first)
         states = FoldStates(graph, self._counter) if self.listeners else None
-        folding = _fold_circuit(graph, ordering, count(first), skips.skips_level)
+        folding = fold_circuit(graph, ordering, count(first), skips.skips_level)
         folded: list[FoldedGroup] = []
         for level in range(len(ordering)):
             with self._step(StepPath.of("fold", Stage("level", level)), latest) as step:

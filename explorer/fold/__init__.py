@@ -1,7 +1,7 @@
 """Folding: nodes that run at one time and agree in their fold settings become slices of one batched node."""
 
 from explorer.backend import FoldIndexInfo as FoldIndexInfo
-from explorer.fold.circuit import _fold_circuit as _fold_circuit, _fold_layer_group as _fold_layer_group
+from explorer.fold.circuit import fold_circuit as fold_circuit, fold_layer_group as fold_layer_group
 from explorer.fold.folding import (
     FoldedGroup as FoldedGroup,
     assemble as assemble,
@@ -28,6 +28,6 @@ from explorer.fold.ordering import (
     order_slices as order_slices,
 )
 from explorer.fold.parameters import (
-    _fold_parameter_nodes_group as _fold_parameter_nodes_group,
-    _fold_parameters as _fold_parameters,
+    fold_parameter_nodes_group as fold_parameter_nodes_group,
+    fold_parameters as fold_parameters,
 )

@@ -25,7 +25,7 @@ from explorer.graph import Graph, group_levels
 from explorer.symbolic import TensorParameter
 
 
-def _fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
+def fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
     """One parameter (F, *shape) from F unfolded parameters. Raises: ShapeError if one is folded."""
     for parameter in parameters:
         if parameter.fold_index is not None:
@@ -34,7 +34,7 @@ def _fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
         return _fold_chains([parameter.nodes for parameter in parameters])
     merged = _merge(parameters)
     folded, info = build_folded_graph(
-        merged, group_levels(merged.levels), _fold_parameter_nodes_group, count(merged.next_id)
+        merged, group_levels(merged.levels), fold_parameter_nodes_group, count(merged.next_id)
     )
     return TorchParameter(folded, info)
 
@@ -69,7 +69,7 @@ def _fold_chains(chains: Sequence[Sequence[TorchParameterNode]]) -> TorchParamet
     in_fold_idx: dict[int, IndexTable] = {}
     below, read = (), np.empty((num_folds, 0, 2), np.int64)
     for node, group in enumerate(zip(*chains, strict=True), num_folds * length):
-        nodes[node] = fold_group(_fold_parameter_nodes_group, group)
+        nodes[node] = fold_group(fold_parameter_nodes_group, group)
         inputs[node], in_fold_idx[node] = below, read
         below, read = (node,), np.stack([np.full(num_folds, node), np.arange(num_folds)], axis=-1)[:, None]
     return TorchParameter(Graph(nodes, inputs, below), FoldIndexInfo(in_fold_idx, read[:, 0]))
@@ -103,7 +103,7 @@ def _merge(parameters: Sequence[TorchParameter]) -> Graph[TorchParameterNode]:
     return Graph(nodes, inputs, tuple(outputs))
 
 
-def _fold_parameter_nodes_group(group: Sequence[TorchParameterNode]) -> TorchParameterNode:
+def fold_parameter_nodes_group(group: Sequence[TorchParameterNode]) -> TorchParameterNode:
     """One node from several: leaves of tensors and pointers are concatenated, folds of operators are added."""
     first = group[0]
     other = next((node for node in group if type(node) is not type(first)), None)

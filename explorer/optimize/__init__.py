@@ -17,7 +17,7 @@ from explorer.optimize.presets import RuleSet as RuleSet, preset_rules as preset
 from explorer.optimize.rounds import (
     OptimizeOptions as OptimizeOptions,
     PassRun as PassRun,
-    _optimize_circuit as _optimize_circuit,
+    optimize_circuit as optimize_circuit,
 )
 from explorer.optimize.skips import (
     Skips as Skips,

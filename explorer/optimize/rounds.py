@@ -132,7 +132,7 @@ class PassRun:
             self.graph, self.changed = after, True
 
 
-def _optimize_circuit(
+def optimize_circuit(
     compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions, fresh: Iterator[int]
 ) -> Iterator[PassRun]:
     """Repeat (parameters, shatter, fuse) until a round changes nothing; a limit that stops it earlier warns.

@@ -8,7 +8,7 @@ import torch
 import explorer
 from explorer.backend import TorchChainLayer, TorchHadamardLayer, TorchSumLayer, all_parameters, chain_of
 from explorer.errors import ShapeError
-from explorer.fold import _fold_layer_group, fold_key
+from explorer.fold import fold_key, fold_layer_group
 from explorer.optimize import put_rule_first
 from explorer.rewrite import LayerOptPattern
 from explorer.templates import load_named
@@ -60,7 +60,7 @@ def test_chains_fold_only_if_their_layers_would():
     trace = fused_by_chains("digits", fold=False)
     one, two, *_ = [c for c in chains(trace) if c.num_output_units > 1]
     assert fold_key(one) == fold_key(two)
-    folded = _fold_layer_group([one, two])
+    folded = fold_layer_group([one, two])
     assert isinstance(folded, TorchChainLayer)
     assert (folded.num_folds, folded.below.num_folds, folded.above.num_folds) == (2, 2, 2)
     assert all_parameters(folded)["above.weight"].num_folds == 2

@@ -21,9 +21,9 @@ from explorer.backend import (
 from explorer.compiler import TorchCompiler
 from explorer.errors import ShapeError
 from explorer.fold import (
-    _fold_layer_group,
     assemble,
     fewest_groups,
+    fold_layer_group,
     fold_levels,
     longest_distance,
 )
@@ -125,7 +125,7 @@ def test_the_index_tables_have_the_node_and_slice_of_each_input():
 @examples(30)
 def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
     graph = compile_circuit(circuit, fold=False).graph
-    groups = list(chain(*fold_levels(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id))))
+    groups = list(chain(*fold_levels(graph, fewest_groups(graph), fold_layer_group, count(graph.next_id))))
     folded, info = assemble(graph, groups)
     where = {member: (g.node, i) for g in groups for i, member in enumerate(g.members)}
     assert set(where) == set(graph.nodes)
@@ -162,7 +162,7 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
 def test_a_partly_folded_circuit_has_the_same_value(circuit: Circuit, preset: str, seed: int):
     plain = compile_circuit(circuit, preset=preset, fold=False)
     graph, x = plain.graph, random_inputs(circuit, seed=seed)
-    groups = list(chain(*fold_levels(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id))))
+    groups = list(chain(*fold_levels(graph, fewest_groups(graph), fold_layer_group, count(graph.next_id))))
     values = constant_leaf_values(circuit)
     for done in range(len(groups) + 1):
         folded, info = assemble(graph, groups[:done])
@@ -182,7 +182,7 @@ def test_layers_of_different_types_are_refused():
         compiler.compile_layer(CategoricalLayer(num_categories=2, logits=TensorParameter((2, 2)), **given)),
     ]
     with pytest.raises(ShapeError, match="layers of one type fold; found TorchEmbeddingLayer and TorchCateg"):
-        _fold_layer_group(layers)
+        fold_layer_group(layers)
 
 
 def test_a_folded_input_layer_has_the_scopes_of_its_members_in_order():
@@ -193,7 +193,7 @@ def test_a_folded_input_layer_has_the_scopes_of_its_members_in_order():
         )
         for v in (4, 0, 4)
     ]
-    folded: Any = _fold_layer_group(layers)
+    folded: Any = fold_layer_group(layers)
     assert folded.scope_idx == ((4,), (0,), (4,))
     assert (folded.num_folds, folded.num_output_units, folded.num_states) == (3, 2, 3)
     assert folded.weight.num_folds == 3

@@ -19,7 +19,7 @@ from explorer.backend.parameters import (
 )
 from explorer.compiler import TorchCompiler
 from explorer.errors import ShapeError
-from explorer.fold import _fold_parameter_nodes_group, _fold_parameters
+from explorer.fold import fold_parameter_nodes_group, fold_parameters
 from explorer.fold.parameters import _are_equal_chains
 from explorer.symbolic import (
     CircuitBuilder,
@@ -48,7 +48,7 @@ def kinds(folded: TorchParameter) -> list[tuple[str, int]]:
 
 def test_tensors_concatenate_their_leaves():
     leaves = [TensorParameter((2, 3)) for _ in range(3)]
-    folded: Any = _fold_parameter_nodes_group([parameter(leaf).output for leaf in leaves])
+    folded: Any = fold_parameter_nodes_group([parameter(leaf).output for leaf in leaves])
     assert isinstance(folded, TorchTensorParameter)
     assert folded.leaves == tuple(leaves)
     assert len(folded.initializers) == folded.num_folds == 3
@@ -61,7 +61,7 @@ def test_pointers_concatenate_their_leaves():
     for leaf in leaves:
         compiler.claim(leaf)
     pointers = [parameter(leaf, compiler).output for leaf in (leaves[1], leaves[0])]
-    folded: Any = _fold_parameter_nodes_group(pointers)
+    folded: Any = fold_parameter_nodes_group(pointers)
     assert isinstance(folded, TorchPointerParameter)
     assert folded.leaves == (leaves[1], leaves[0])
     assert folded.num_folds == 2
@@ -69,7 +69,7 @@ def test_pointers_concatenate_their_leaves():
 
 def test_operators_keep_their_config_and_add_their_folds():
     ops = [parameter(SoftmaxParameter((TensorParameter((2, 3)),), axis=0)).output for _ in range(4)]
-    folded = _fold_parameter_nodes_group(ops)
+    folded = fold_parameter_nodes_group(ops)
     assert isinstance(folded, TorchSoftmaxParameter)
     assert (folded.num_folds, folded.axis, folded.shape) == (4, 0, (2, 3))
 
@@ -79,7 +79,7 @@ def test_nodes_fold_within_a_parameter_and_across_parameters():
         return SumParameter((SquareParameter((TensorParameter((2,)),)), SquareParameter((TensorParameter((2,)),))))
 
     compiler = TorchCompiler()
-    folded = _fold_parameters([parameter(expression(), compiler) for _ in range(3)])
+    folded = fold_parameters([parameter(expression(), compiler) for _ in range(3)])
     assert kinds(folded) == [("Tensor", 6), ("Square", 6), ("Sum", 3)]
     assert folded.fold_index is not None
     square, total = (n for n, v in folded.graph.nodes.items() if not isinstance(v, TorchTensorParameter))
@@ -92,7 +92,7 @@ def test_nodes_fold_within_a_parameter_and_across_parameters():
 def test_a_leaf_that_members_share_is_stored_once_in_a_fold():
     compiler = TorchCompiler()
     shared, own = TensorParameter((2,)), TensorParameter((2,))
-    folded = _fold_parameters([parameter(node, compiler) for node in (shared, own, shared, SquareParameter((shared,)))])
+    folded = fold_parameters([parameter(node, compiler) for node in (shared, own, shared, SquareParameter((shared,)))])
     assert kinds(folded) == [("Tensor", 2), ("Square", 1)]
     assert folded.fold_index is not None
     (tensor, square) = folded.graph.nodes
@@ -102,7 +102,7 @@ def test_a_leaf_that_members_share_is_stored_once_in_a_fold():
 def test_an_expression_that_members_share_is_computed_once():
     compiler = TorchCompiler()
     softmax = SoftmaxParameter((TensorParameter((2,)),))
-    folded = _fold_parameters([parameter(HadamardParameter((softmax, softmax)), compiler) for _ in range(3)])
+    folded = fold_parameters([parameter(HadamardParameter((softmax, softmax)), compiler) for _ in range(3)])
     assert kinds(folded) == [("Tensor", 1), ("Softmax", 1), ("Hadamard", 1)]
 
 
@@ -122,10 +122,10 @@ def test_equal_chains_fold_as_if_they_were_merged(monkeypatch: pytest.MonkeyPatc
     for nodes, are_equal in cases:
         members = [parameter(node, compiler) for node in nodes]
         assert _are_equal_chains([member.graph for member in members]) is are_equal
-        found = _fold_parameters(members)
+        found = fold_parameters(members)
         with monkeypatch.context() as patch:
             patch.setattr("explorer.fold.parameters._are_equal_chains", lambda graphs: False)
-            wanted = _fold_parameters(members)
+            wanted = fold_parameters(members)
         assert content(found) == content(wanted)
 
 
@@ -145,15 +145,15 @@ def test_leaves_that_differ_in_shape_type_or_learning_do_not_fold():
         TensorParameter((2,), DataType.COMPLEX),
         TensorParameter((2,)),
     ]
-    folded = _fold_parameters([parameter(SumParameter((leaf, leaf)), compiler) for leaf in leaves])
+    folded = fold_parameters([parameter(SumParameter((leaf, leaf)), compiler) for leaf in leaves])
     assert sorted(n for kind, n in kinds(folded) if kind == "Tensor") == [1, 1, 2]
     assert [n for kind, n in kinds(folded) if kind == "Sum"] == [3, 1]  # the complex one computes different values
 
 
 def test_a_folded_parameter_is_not_folded_again():
-    folded = _fold_parameters([parameter(TensorParameter((2,))) for _ in range(2)])
+    folded = fold_parameters([parameter(TensorParameter((2,))) for _ in range(2)])
     with pytest.raises(ShapeError, match=r"a parameter can be folded once; Tensor\[x2\]\(2,\) is folded already"):
-        _fold_parameters([folded])
+        fold_parameters([folded])
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -235,7 +235,7 @@ def test_operators_of_different_classes_with_equal_names_do_not_fold_together():
     members = [
         apply_op(twice(factor), compiler.compile_parameter(TensorParameter((2,))), shape=(2,)) for factor in (2.0, 5.0)
     ]
-    folded = _fold_parameters(members)
+    folded = fold_parameters(members)
     assert [n for kind, n in kinds(folded) if kind != "Tensor"] == [1, 1]
 
 
