@@ -19,7 +19,7 @@ from explorer.program.ir.verify import verify
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An instruction that is put in, or moved if the program has it: right before another one, or at the end (None)."""
+    """An instruction to insert, or to move if the program has it: right before another one, or at the end (None)."""
 
     instruction: Instruction
     before: int | None = None
@@ -47,13 +47,13 @@ class Edit:
 
 
 Rule = Callable[[Program, Iterator[int]], Iterable[Edit | Kept | Limit]]
-"""Looks at a program and says what to change; the iterator gives numbers that nothing has."""
+"""A function of a program that yields changes; the iterator yields unused numbers."""
 
 
 def edited(program: Program, edits: Sequence[Edit]) -> Program:
-    """The program with all edits done, in order: a later one may change or remove what an earlier one has changed.
+    """Return the program after all edits, in order: a later one may change or remove the changes of an earlier one.
 
-    Raises: RuleError if an instruction is removed twice, or put before one that there is not.
+    Raises: RuleError if an instruction is removed twice, or inserted before an unknown one.
     """
     offsets = next((edit.offsets for edit in reversed(edits) if edit.offsets is not None), {})
     weights = {weight.id: weight for edit in edits for weight in edit.weights}
@@ -69,7 +69,7 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
 
 
 def _edited_instructions(program: Program, edits: Sequence[Edit]) -> tuple[Instruction, ...]:
-    """The instructions after all edits; the same tuple if no edit is about instructions."""
+    """Return the instructions after all edits; the same tuple if no edit is about instructions."""
     if not any(edit.removed or edit.changed or edit.placed or edit.renamed for edit in edits):
         return program.instructions
     present = {one.id: one for one in program.instructions}
@@ -107,7 +107,7 @@ def _edited_instructions(program: Program, edits: Sequence[Edit]) -> tuple[Instr
 
 
 def _resolved(names: Mapping[int, int]) -> dict[int, int]:
-    """The last name of each value: one that is renamed to a value that is renamed too has the name of that one."""
+    """Resolve chains of renames to the last name of each value."""
     found: dict[int, int] = {}
     for old, new in names.items():
         while new in names:
@@ -117,7 +117,7 @@ def _resolved(names: Mapping[int, int]) -> dict[int, int]:
 
 
 def _with_definitions_first(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """The instructions, with each allocation and view that is used before its place moved to its first use."""
+    """Move each allocation and view that is used before its definition to its first use."""
     waiting = {one.id: one for one in instructions if type(one) is Alloc or type(one) is View}
     found: list[Instruction] = []
 
@@ -144,7 +144,7 @@ def _with_definitions_first(instructions: Sequence[Instruction]) -> list[Instruc
 
 
 class WorkingProgram(WorkingState[Program]):
-    """A program that passes change. Numbers of instructions are never used twice."""
+    """A program that passes change. Numbers of instructions are never reused."""
 
     def __init__(self, program: Program, recording: StateRecording[Program] | None = None) -> None:
         super().__init__(program, program.next_id, recording)
@@ -164,7 +164,7 @@ class WorkingProgram(WorkingState[Program]):
         return Outcome(after, edits, kept, [one for one in found if isinstance(one, Limit)])
 
     def verify(self) -> None:
-        """Check what has changed since the last time. Raises: GraphError if the program is invalid."""
+        """Verify all changes since the last call. Raises: GraphError if the program is invalid."""
         if self.state is not self._valid:
             with pause_garbage_collection():
                 verify(self.state, self._valid)

@@ -46,7 +46,7 @@ class Kind(Enum):
     CALL = "call"
     """A call that writes into new buffers."""
     OVERWRITE = "overwrite"
-    """A call whose results are inputs that it overwrites."""
+    """A call that returns inputs that it overwrites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Form:
 
 
 def form_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> Form:
-    """The form of an operator for inputs of these types. Raises: OperatorError, as `results_of`."""
+    """Return the form of an operator for inputs of these types. Raises: OperatorError, as `results_of`."""
     results = results_of(op, inputs)
     buffers = tuple(None if result is None else _buffer_for(result.type) for result in results)
     if destroyed_inputs(op):
@@ -77,14 +77,14 @@ def form_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> Form:
 
 
 def _buffer_for(kind: BufferType) -> BufferType:
-    """The type of a result in memory of its own: contiguous if elements of it would share a place."""
+    """Return the type of the buffer of a result: contiguous if its elements would share memory."""
     if kind.is_dense or kind.size == 0:
         return kind
     return BufferType.contiguous(kind.dtype, kind.shape, kind.device)
 
 
 def _way(op: Op, results: tuple[Result | None, ...]) -> Way:
-    """How an operator writes its results: into their buffers, if all of them have memory of their own."""
+    """Choose how an operator writes its results: into their buffers, if none is a view."""
     first = results[0] if results else None
     if first is None or any(result is None or result.source is not None for result in results):
         return Way.COPIED
@@ -97,11 +97,11 @@ OF_STORAGES = overloads("as_strided as_strided_copy as_strided_scatter")
 
 
 def lower(graph: FunctionGraph, name: str = "") -> Program:
-    """The program of a graph: its operators in the order in which it is evaluated, and what each reads and writes.
+    """Lower a graph to a program: its operators in the order of evaluation, on explicit buffers.
 
     Calls keep the numbers of the applications. A buffer is allocated where it is written and freed at the end of the
-    program; passes move both. Each output is copied into a weight of its own.
-    Raises: OperatorError for an operator whose results have no fixed types, or that overwrites an input of the graph.
+    program; passes move both. Each output is copied into its own weight.
+    Raises: OperatorError for an operator with results of unknown types, or one that overwrites an input of the graph.
     """
     if any(map(destroys, graph.nodes)) and graph.feature(DestroyHandler) is None:
         graph.attach_feature(DestroyHandler())  # it orders the users of a value before the operator that overwrites it
@@ -116,7 +116,7 @@ def lower(graph: FunctionGraph, name: str = "") -> Program:
 
 
 def lower_joint(joint: JointGraph, name: str = "") -> Program:
-    """The program of a joint graph: parameter graphs, the rest of the forward pass, and the backward pass.
+    """Lower a joint graph to a program: parameter graphs, the rest of the forward pass, and the backward pass.
 
     Outputs are written in the forward pass and gradients in the backward pass. Raises: as `lower`.
     """
@@ -151,9 +151,9 @@ class _Lowering:
         self._values: dict[Variable, int] = {}
         self._types: dict[int, BufferType] = {}
         self._storages: dict[int, tuple[int, int]] = {}
-        """The value that a value is a view of, itself if it is none, and how many bytes after it begins."""
+        """The value that each value is a view of (itself if it is not a view), and its offset in bytes."""
         self._weight_of: dict[int, Weight] = {}
-        """The weight in whose memory a value is, if it is in one."""
+        """The weight that holds a value, if one does."""
         self._forms: dict[tuple[Op, tuple[BufferType | Number, ...]], Form] = {}
         self._fresh = count(graph.next_id)
 
@@ -166,26 +166,26 @@ class _Lowering:
                 self.add_weight(variable, Role.WEIGHT)
 
     def add_tangent(self, variable: Variable, output: Variable) -> None:
-        """Add the weight of the gradient of an output: it has its strides, if these have no gaps and overlaps."""
+        """Add the weight of the gradient of an output, with the strides of the output if these are dense."""
         value = self._operand(output)
         kind = None if isinstance(value, Number) else self._types[value]
         strides = kind.strides if kind is not None and kind.is_dense else self._exported_strides(variable)
         self.add_weight(variable, Role.TANGENT, strides)
 
     def _exported_strides(self, variable: Variable) -> tuple[int, ...] | None:
-        """The strides that an input had at the export, if they are known."""
+        """Return the strides of an input at the export, if they are known."""
         known = self._graph.interface.argument_strides
         return known[self._graph.inputs.index(variable)] if known else None
 
     def add_part(self, part: Part | None, nodes: Iterable[Apply]) -> None:
-        """Begin a part, if it is one, and add the instructions of its applications."""
+        """Begin a part, unless it is None, and add the instructions of its applications."""
         if part is not None:
             self.instructions.append(Begin(next(self._fresh), part))
         for node in nodes:
             self.add(node)
 
     def program(self, name: str) -> Program:
-        """The program; all buffers are freed at its end."""
+        """Return the program, which frees all buffers at its end."""
         for alloc in [one for one in self.instructions if isinstance(one, Alloc)]:
             self.instructions.append(Dealloc(next(self._fresh), alloc.id))
         return Program(tuple(self.weights), tuple(self.instructions), name=name)
@@ -227,10 +227,10 @@ class _Lowering:
                 self._add_call(node, op, inputs, form)
 
     def _relative(self, op: Op, inputs: tuple[int | Number, ...]) -> tuple[Op, tuple[int | Number, ...]]:
-        """An operator that counts from the begin of its input, in place of one that counts from that of its storage.
+        """Make the storage offset of an operator relative to its input, not to the storage.
 
-        A storage is that of a weight or of the result that all views of it were made from. A view may begin anywhere
-        in it: it is made from that result. Raises: OperatorError if another operator begins before its input.
+        A storage belongs to a weight or to the result that all its views were made from. A view may begin anywhere in
+        it, so it is made from that result. Raises: OperatorError if another operator begins before its input.
         """
         if op.target not in OF_STORAGES:
             return op, inputs
@@ -246,7 +246,7 @@ class _Lowering:
         return op.with_attributes(storage_offset=place), inputs
 
     def _form(self, node: Apply, op: Op, inputs: tuple[int | Number, ...]) -> Form:
-        """The form of an application. Raises: OperatorError, with the source line, if no buffer can hold a result."""
+        """Return the form of an application. Raises: OperatorError, with the line, if no buffer can hold a result."""
         kinds = tuple([value if isinstance(value, Number) else self._types[value] for value in inputs])
         key = (op, kinds)
         found = self._forms.get(key)
@@ -340,7 +340,7 @@ class _Lowering:
 
 
 def _type_of(variable: Variable) -> BufferType:
-    """The type of an input or a constant; an input is expected to be contiguous."""
+    """Return the type of an input or a constant; an input is expected to be contiguous."""
     if isinstance(variable, Constant):
         return BufferType.of(variable.data)
     kind = variable.tensor_type

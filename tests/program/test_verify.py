@@ -31,7 +31,7 @@ BROKEN = {
     "another shape": ("%4 = alloc f32[2,2]", "%4 = alloc f32[2,3]", "returns f32[2,2], but %4 is f32[2,3]"),
     "another dtype": ("%4 = alloc f32[2,2]", "%4 = alloc f64[2,2]", "returns f32[2,2], but %4 is f64[2,2]"),
     "shared bytes": ("at 64", "at 0", "shares some of them"),
-    "no multiple of the alignment": ("at 64", "at 65", "no multiple of 64"),
+    "no multiple of the alignment": ("at 64", "at 65", "not at a multiple of 64"),
     "no place": (" at 64", "", "different buffers"),
     "a product over its own input": ("-> %4\n", "-> %2\n", "overlaps its input"),
     "a value that is not defined": ("self=%0", "self=%77", "%77"),

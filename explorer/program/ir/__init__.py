@@ -1,1 +1,1 @@
-"""What a program is made of."""
+"""Programs: instructions, buffers, text and invariants."""

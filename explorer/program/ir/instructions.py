@@ -1,8 +1,8 @@
 """The instructions of a program, and the weights that they read and write.
 
-A weight, an allocation and a view define a value, which has the number of what defines it. All other instructions read
-and write elements of values: `values_read` has those that an instruction reads, in order, one that it reads twice
-twice; `values_written` has those that it writes.
+A weight, an allocation and a view define a value, which has their number. All other instructions read and write
+elements of values: `values_read` lists the values that an instruction reads, in order and with repetitions;
+`values_written` the ones that it writes.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from explorer.tensor.ir.variables import NOWHERE, SourceLocation
 
 
 class OperandKind(Enum):
-    """What an instruction does with a value."""
+    """Kinds of operands: read, overwritten, written."""
 
     IN = "in"
     INOUT = "inout"
@@ -26,7 +26,7 @@ class OperandKind(Enum):
 
 
 class Access(Enum):
-    """What happens to the memory of a value."""
+    """Kinds of accesses to the memory of a value."""
 
     DEFINE = "define"
     VIEW = "view"
@@ -34,43 +34,43 @@ class Access(Enum):
     WRITE = "write"
     FREE = "free"
     BACKWARD = "backward"
-    """The backward pass begins, from when on it has other weights than the forward pass."""
+    """The start of the backward pass, which has other weights than the forward pass."""
 
 
 class Role(Enum):
-    """What a weight is to a program."""
+    """Roles of weights."""
 
     INPUT = "input"
     TANGENT = "tangent"
-    """The gradient of an output, which the backward pass is given."""
+    """The gradient of an output, an input of the backward pass."""
     WEIGHT = "weight"
     """A parameter or buffer that the program might write."""
     CONSTANT = "constant"
     """A parameter or buffer that the program only reads."""
     OUTPUT = "output"
     GRADIENT = "gradient"
-    """What the backward pass returns."""
+    """A result of the backward pass."""
 
 
 class Part(Enum):
     """A part of a program, in the order in which they run."""
 
     PARAMETERS = "parameters"
-    """What depends on parameters and buffers only."""
+    """Operators that depend on parameters and buffers only."""
     FORWARD = "forward"
     BACKWARD = "backward"
-    """It runs in a call of its own, later than the rest."""
+    """The backward pass, which runs in a later call than the rest."""
 
 
 class Way(Enum):
-    """How an operator of PyTorch writes its results into memory that was planned for it."""
+    """Ways in which an operator of PyTorch writes its results into planned memory."""
 
     OUT = "out"
-    """By its `out=` overload."""
+    """The `out=` overload writes them."""
     COPIED = "copied"
-    """It has no such overload, or none that computes in place: it allocates its results, which are then copied."""
+    """The operator allocates its results, which are then copied: no `out=` overload computes in place."""
     ITSELF = "itself"
-    """It overwrites its own inputs, and its results are these."""
+    """The operator overwrites its own inputs, which are its results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Weight:
 
     @property
     def is_returned(self) -> bool:
-        """Whether the program writes it for its caller; all others are given to it."""
+        """Whether the program returns it; all other weights are arguments."""
         return self.role in (Role.OUTPUT, Role.GRADIENT)
 
     @property
@@ -106,7 +106,7 @@ class Alloc:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Another view of the memory of a value: its elements begin `offset_bytes` after those of `source`.
+    """Another view of the memory of a value, which begins `offset_bytes` after `source`.
 
     `label` is the operator that made it.
     """
@@ -122,7 +122,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A Python number as an operand; `dtype` is the one in which it acts."""
+    """A Python number as an operand, which acts in a dtype."""
 
     value: complex
     dtype: torch.dtype
@@ -130,7 +130,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Apply an operator to `inputs`, in the order of its slots; a result that is no tensor has no value."""
+    """Apply an operator to `inputs`, in the order of its slots; a result that is not a tensor has no value."""
 
     id: int
     op: Op
@@ -167,7 +167,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Elementwise calls on equally many elements, run one after the other as one kernel."""
+    """Elementwise calls on equally many elements, which run as one kernel."""
 
     id: int
     calls: tuple[Call, ...]
@@ -193,7 +193,7 @@ class Dealloc:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A part begins here. It does nothing; a program without such instructions is a forward pass."""
+    """The start of a part. It does nothing; a program without such instructions is a forward pass."""
 
     id: int
     part: Part
@@ -204,7 +204,7 @@ class Begin:
 Instruction = Alloc | View | Call | Copy | Stack | Dealloc | Begin
 Definition = Weight | Alloc | View
 Event = tuple[Access, int, Weight | Instruction]
-"""An access to a value, and the weight or instruction that makes it; for a stack it is one of its calls."""
+"""An access to a value, and the weight or instruction (for a stack, the call) that makes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,17 +217,17 @@ class Operand:
 
 
 def runs(instruction: Instruction) -> bool:
-    """Whether an instruction reads or writes elements: all but those that only name or reserve memory."""
+    """Return whether an instruction reads or writes elements, instead of only naming or reserving memory."""
     return type(instruction) in (Call, Copy, Stack)
 
 
 def unstacked(instruction: Instruction) -> tuple[Instruction, ...]:
-    """The calls of a stack; of any other instruction the instruction itself."""
+    """Return the calls of a stack, or any other instruction itself."""
     return instruction.calls if type(instruction) is Stack else (instruction,)
 
 
 def with_values(instruction: Instruction, names: Mapping[int, int]) -> Instruction:
-    """The same instruction on other values: those in `names` are replaced, what it defines or frees is not."""
+    """Replace the values in `names` that an instruction uses; values that it defines or frees stay."""
     viewed = (instruction.source,) if isinstance(instruction, View) else ()
     known = names.keys()
     if all(map(known.isdisjoint, (instruction.values_read, instruction.values_written, viewed))):
@@ -249,7 +249,7 @@ def with_values(instruction: Instruction, names: Mapping[int, int]) -> Instructi
 
 
 def operands(instruction: Instruction) -> tuple[Operand, ...]:
-    """The operands of an instruction; a value that is read and written is one operand `inout`."""
+    """List the operands of an instruction; a value that is read and written is one operand `inout`."""
     found: dict[int, Operand] = {}
     written = instruction.values_written
     for value, name in zip(instruction.values_read, _names(instruction), strict=True):
@@ -262,7 +262,7 @@ def operands(instruction: Instruction) -> tuple[Operand, ...]:
 
 
 def _names(instruction: Instruction) -> list[str]:
-    """For each value that is read the name of the argument."""
+    """Return the name of the argument for each value that is read."""
     match instruction:
         case Call():
             named = zip(instruction.op.input_names(), instruction.inputs, strict=True)

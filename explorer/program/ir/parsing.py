@@ -1,4 +1,4 @@
-"""Reading the text of a program."""
+"""The parser of the text of a program."""
 
 import ast
 import copyreg
@@ -51,7 +51,7 @@ TOKEN = re.compile(r"%(?P<value>\d+)|(?P<text>'(?:[^'\\]|\\.)*')|(?P<word>[^\s,\
 
 
 def parse_program(text: str) -> Program:
-    """The program that `Program.text` wrote. Raises: FileFormatError with the line that cannot be read."""
+    """Parse the text that `Program.text` writes. Raises: FileFormatError with the line that cannot be read."""
     weights: list[Weight] = []
     instructions: list[Instruction] = []
     offsets: dict[int, int] = {}
@@ -70,7 +70,7 @@ def parse_program(text: str) -> Program:
                 one = _instruction(line, offsets)
                 instructions.append(one)
         except (KeyError, ValueError, SyntaxError, AttributeError, StopIteration, CircuitError) as error:
-            raise FileFormatError(f"line {number} is no line of a program: {line!r} ({error})") from error
+            raise FileFormatError(f"line {number} is not a line of a program: {line!r} ({error})") from error
     return Program(tuple(weights), tuple(instructions), offsets, name)
 
 
@@ -118,14 +118,14 @@ def _call(line: str) -> Call:
 def _target(name: str) -> OpOverload:
     found: Any = reduce(getattr, name.split("."), torch.ops)
     if not isinstance(found, OpOverload):
-        raise ValueError(f"{name} is no overload of an operator; write {name}.default")
+        raise ValueError(f"{name} is not an overload of an operator; write {name}.default")
     return found
 
 
 def _type(text: str) -> BufferType:
     found = KIND.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text} is no type")
+        raise ValueError(f"{text} is not a type")
     letters, sizes, strides, device = found.groups()
     dtype = DTYPES.get(letters) or getattr(torch, letters)
     shape = tuple(int(size) for size in sizes.split(",") if size)
@@ -145,7 +145,7 @@ class _Arguments:
         self._position = 0
 
     def read(self) -> dict[str, Any]:
-        """All arguments by name."""
+        """Return all arguments by name."""
         found: dict[str, Any] = {}
         while self._position < len(self._tokens):
             name = self._next()["word"]
@@ -186,7 +186,7 @@ class _Arguments:
 
 
 def _word(word: str) -> Any:
-    """A number, True, False, None, `torch.float32`, `cpu`, or a Python number with the dtype in which it acts."""
+    """Parse a number, True, False, None, `torch.float32`, `cpu`, or a Python number with its dtype."""
     number, colon, dtype = word.rpartition(":")
     if colon and hasattr(torch, dtype):
         return Number(_literal(number), getattr(torch, dtype))

@@ -46,10 +46,10 @@ from explorer.tensor.ir.ops import SLOT
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Instructions on explicit buffers. It is immutable: a pass makes a new one that shares what did not change.
+    """Instructions on explicit buffers. It is immutable: a pass makes a new one that shares the unchanged parts.
 
-    `offsets` is the place of each allocation in bytes, once memory has been planned; otherwise it is empty and each
-    allocation has memory of its own.
+    `offsets` maps each allocation to its offset in bytes, once memory is planned; otherwise it is empty and each
+    allocation has its own memory.
     """
 
     weights: tuple[Weight, ...]
@@ -59,7 +59,7 @@ class Program:
 
     @cached_property
     def definitions(self) -> Mapping[int, Definition]:
-        """What defines each value, by the number of the value."""
+        """The definition of each value, by its number."""
         found: dict[int, Definition] = {weight.id: weight for weight in self.weights}
         for one in self.instructions:
             if type(one) is Alloc or type(one) is View:
@@ -73,7 +73,7 @@ class Program:
 
     @cached_property
     def locations(self) -> Mapping[int, tuple[int, int]]:
-        """For each value the weight or allocation whose memory it is in, and how many bytes after that it begins."""
+        """The memory of each value: its weight or allocation (the origin), and the offset in bytes."""
         found = {weight.id: (weight.id, 0) for weight in self.weights}
         for one in self.instructions:
             if type(one) is Alloc:
@@ -84,11 +84,11 @@ class Program:
         return found
 
     def origin(self, value: int) -> int:
-        """The weight or allocation whose memory a value is in."""
+        """Return the weight or allocation that holds a value."""
         return self.locations[value][0]
 
     def offset_in_origin(self, value: int) -> int:
-        """How many bytes after those of its origin the elements of a value begin."""
+        """Return the offset of a value in its origin, in bytes."""
         return self.locations[value][1]
 
     @cached_property
@@ -103,11 +103,11 @@ class Program:
 
     @cached_property
     def histories(self) -> Mapping[int, Sequence[Event]]:
-        """For each memory all accesses to it, in order. A value that is not defined counts as a memory of its own."""
+        """All accesses to each memory, in order. An undefined value counts as its own memory."""
         define, view, read, write, free = Access.DEFINE, Access.VIEW, Access.READ, Access.WRITE, Access.FREE
         found: dict[int, list[Event]] = {weight.id: [(define, weight.id, weight)] for weight in self.weights}
         of: defaultdict[int, list[Event]] = defaultdict(list)
-        """By the value: the accesses to its memory."""
+        """The accesses to the memory of each value."""
         for value, (origin, _) in self.locations.items():
             of[value] = found[origin] if origin in found else found.setdefault(origin, of[origin])
         for instruction in self.instructions:
@@ -132,16 +132,16 @@ class Program:
 
     @cached_property
     def uses(self) -> Mapping[int, Sequence[int]]:
-        """For each weight and allocation the positions of the instructions that read or write its memory."""
+        """The positions of the instructions that read or write each weight and allocation."""
         return self._positions_with(with_views=False)
 
     @cached_property
     def touches(self) -> Mapping[int, Sequence[int]]:
-        """As `uses`, with the positions of the views of that memory."""
+        """The same as `uses`, with the positions of views."""
         return self._positions_with(with_views=True)
 
     def _positions_with(self, *, with_views: bool) -> Mapping[int, Sequence[int]]:
-        """For each memory the positions of the instructions that access it so, each once, in order."""
+        """Return the positions of the instructions that access each memory, once each and in order."""
         locations = self.locations
         found: dict[int, list[int]] = {weight.id: [] for weight in self.weights} | {
             buffer: [] for buffer in self.allocs
@@ -156,7 +156,7 @@ class Program:
 
     @cached_property
     def last_writes(self) -> Mapping[int, int]:
-        """For each weight and allocation that is written the position of the last instruction that does."""
+        """The position of the last instruction that writes each weight and allocation."""
         locations = self.locations
         return {
             locations[value][0]: position
@@ -166,7 +166,7 @@ class Program:
 
     @cached_property
     def moments(self) -> tuple[int, ...]:
-        """For each position, and the end, the number of calls, copies and stacks before it."""
+        """The number of calls, copies and stacks before each position, and before the end."""
         found = [0]
         for one in self.instructions:
             found.append(found[-1] + runs(one))
@@ -179,22 +179,22 @@ class Program:
 
     @cached_property
     def backward(self) -> int:
-        """The position of the first instruction of the backward pass; behind the last one if it has none."""
+        """The position of the first instruction of the backward pass; after the last one if there is none."""
         begins = (i for i, one in enumerate(self.instructions) if isinstance(one, Begin) and one.part is Part.BACKWARD)
         return next(begins, len(self.instructions))
 
     def with_role(self, role: Role) -> tuple[Weight, ...]:
-        """The weights of a role, in order."""
+        """Return the weights of a role, in order."""
         return tuple(weight for weight in self.weights if weight.role is role)
 
     @property
     def next_id(self) -> int:
-        """A number above all that it uses."""
+        """The smallest number above all used ones."""
         stacked = (call for one in self.instructions if isinstance(one, Stack) for call in one.calls)
         return 1 + max((one.id for one in (*self.weights, *self.instructions, *stacked)), default=-1)
 
     def with_offsets(self, offsets: Mapping[int, int]) -> "Program":
-        """The program with another memory plan, of which nothing that was computed on demand depends."""
+        """Replace the memory plan; cached properties are kept, because none depends on it."""
         found = replace(self, offsets=offsets)
         vars(found).update({name: value for name, value in vars(self).items() if name not in vars(found)})
         return found
@@ -219,13 +219,13 @@ class Program:
 
 
 def weight_text(weight: Weight) -> str:
-    """The line of a weight."""
+    """Return the line of a weight."""
     trainable = ", trainable" if weight.is_trainable else ""
     return f"%{weight.id} = {weight.role.value} {weight.name} : {weight.type}{trainable}"
 
 
 def instruction_text(one: Instruction, offset_bytes: int | None = None) -> str:
-    """The line of an instruction; `offset_bytes` is where an allocation lies."""
+    """Return the line of an instruction; `offset_bytes` is the offset of an allocation."""
     match one:
         case Alloc():
             return f"%{one.id} = alloc {one.type}" + ("" if offset_bytes is None else f" at {offset_bytes}")
@@ -245,7 +245,7 @@ def instruction_text(one: Instruction, offset_bytes: int | None = None) -> str:
 
 
 def call_text(one: Call) -> str:
-    """A call: the operator with its arguments by name, and the values that it writes."""
+    """Return the text of a call: the operator with its arguments by name, and the values that it writes."""
     waiting = iter(one.inputs)
     filled = {name: _argument(value, waiting) for name, value in one.op.arguments}
     known = {name for name, value in one.op.arguments if name in one.op.settings or _has_slot(value)}

@@ -7,7 +7,7 @@ from explorer.program.ir.program import Program
 
 
 def fills(program: Program, value: int) -> bool:
-    """Whether a value is all the memory of its weight or allocation."""
+    """Return whether a value covers its whole weight or allocation."""
     origin = program.origin(value)
     if origin == value:
         return program.definitions[value].type.is_dense
@@ -16,7 +16,7 @@ def fills(program: Program, value: int) -> bool:
 
 
 def overlap(program: Program, one: int, other: int) -> bool:
-    """Whether the bytes of two values overlap, from the first element of each to its last one."""
+    """Return whether the bytes of two values overlap, counted from the first to the last element."""
     (origin, start), (other_origin, other_start) = program.locations[one], program.locations[other]
     if origin != other_origin:
         return False
@@ -26,7 +26,7 @@ def overlap(program: Program, one: int, other: int) -> bool:
 
 
 def are_same_elements(program: Program, one: int, other: int) -> bool:
-    """Whether two values are the same elements in the same memory, in the same order."""
+    """Return whether two values are the same elements in the same order."""
     if one == other:
         return True
     same = program.locations[one] == program.locations[other]
@@ -34,7 +34,7 @@ def are_same_elements(program: Program, one: int, other: int) -> bool:
 
 
 def why_not_elementwise(one: Instruction) -> str | None:
-    """Why a kernel cannot do an instruction element by element; None if it can."""
+    """Return why an instruction is not elementwise; None if it is."""
     if not isinstance(one, Call):
         return "it is not a call"
     if torch.Tag.pointwise not in one.op.target.tags:
@@ -49,14 +49,14 @@ def why_not_elementwise(one: Instruction) -> str | None:
 class Bundle:
     """Calls that may be one stack.
 
-    Each computes equally many elements. What one of them writes, the others may read or write too, but only as the same
-    elements: then element i of each call depends on element i of those before it, and on nothing else that they write.
+    All compute equally many elements. Values that one writes, the others may read or write only as the same elements:
+    then element i of each call depends on element i of earlier calls, and on nothing else that they write.
     """
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._read: dict[int, dict[int, int]] = {}
-        """By the memory: the values in it that are read, each with the number of the first call that reads it."""
+        """The values that are read in each memory, with the number of their first reader."""
         self._written: dict[int, dict[int, int]] = {}
         self.calls: list[Call] = []
 
@@ -68,7 +68,7 @@ class Bundle:
                 known.setdefault(self._program.origin(value), {}).setdefault(value, one.id)
 
     def why_not(self, one: Call) -> str | None:
-        """Why a call cannot join; None if it can."""
+        """Return why a call cannot join; None if it can."""
         kinds = self._program.definitions
         (mine,) = one.values_written
         if self.calls:

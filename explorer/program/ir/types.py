@@ -13,7 +13,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, slots=True)
 class BufferType:
-    """How the numbers of a tensor lie in memory; strides count elements."""
+    """Dtype and layout of a tensor in memory; strides count elements."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -36,13 +36,13 @@ class BufferType:
 
     @classmethod
     def of(cls, tensor: torch.Tensor, device: torch.device | None = None) -> "BufferType":
-        """The type of a tensor, real or fake."""
+        """Return the type of a tensor, real or fake."""
         shape, strides = tuple(map(int, tensor.shape)), tuple(map(int, tensor.stride()))
         return cls(tensor.dtype, shape, strides, device or tensor.device)
 
     @classmethod
     def contiguous(cls, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device = CPU) -> "BufferType":
-        """The type of a contiguous tensor."""
+        """Return the type of a contiguous tensor."""
         return cls(dtype, shape, contiguous_strides(shape), device)
 
     @property
@@ -52,17 +52,17 @@ class BufferType:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether its elements lie in the order of its axes, without gaps."""
+        """Whether its elements are in the order of its axes, without gaps."""
         return same_strides(self.shape, self.strides, contiguous_strides(self.shape))
 
     @property
     def is_dense(self) -> bool:
-        """Whether its elements lie without gaps and overlaps, in any order of the axes."""
+        """Whether its elements have no gaps and overlaps, in any order of the axes."""
         return self.extent == self.size
 
     @property
     def may_overlap(self) -> bool:
-        """Whether several of its elements may be in one place, as those of an expanded tensor are."""
+        """Whether several elements may share memory, as in an expanded tensor."""
         reach = 1
         for stride, size in sorted(zip(self.strides, self.shape, strict=True)):
             if size > 1 and stride < reach:
@@ -71,7 +71,7 @@ class BufferType:
         return False
 
     def is_same(self, other: "BufferType") -> bool:
-        """Whether the elements of both lie alike; strides of axes of size 1 do not matter."""
+        """Return whether both have the same layout; strides of axes of size 1 do not matter."""
         if self is other:
             return True
         alike = (self.dtype, self.shape, self.device) == (other.dtype, other.shape, other.device)
@@ -86,7 +86,7 @@ class BufferType:
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides without gaps, the last axis running fastest."""
+    """Return the strides without gaps, the last axis running fastest."""
     found: list[int] = []
     step = 1
     for size in reversed(shape):

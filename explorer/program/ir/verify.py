@@ -1,9 +1,9 @@
 """The invariants of a program, and which of them a change may break.
 
 A program is valid if each memory is used correctly, which depends only on the accesses to it and their order
-(`Program.histories`), and each instruction fits its values, which depends only on itself and on the types and places of
-these. So after a change only memories with another history are checked, and the instructions that are new or have
-values of another type or in another place.
+(`Program.histories`), and each instruction fits its values, which depends only on itself and on their types and memory.
+So after a change only memories with another history are checked, and the instructions that are new or have values of
+another type or in another place.
 """
 
 from bisect import bisect_left
@@ -66,7 +66,7 @@ def _check_contents(program: Program, known: Program | None) -> None:
 
 
 def _new_or_moved(program: Program, known: Program, end: int) -> Iterator[Instruction]:
-    """The instructions before a position that a valid program does not have, or whose values have changed there."""
+    """Yield the instructions before a position that are new, or use values that have changed since a valid program."""
     kinds, locations = known.definitions, known.locations
     changed = {
         value
@@ -83,7 +83,7 @@ def _new_or_moved(program: Program, known: Program, end: int) -> Iterator[Instru
 
 
 def _parts(one: Instruction) -> tuple[Instruction, ...]:
-    """An instruction; a stack after its calls."""
+    """Return an instruction; a stack after its calls."""
     return (*one.calls, one) if type(one) is Stack else (one,)
 
 
@@ -105,7 +105,7 @@ def _check_parts(program: Program) -> None:
 
 
 def _first_wrong_access(program: Program, origins: Iterable[int]) -> tuple[int, GraphError | None]:
-    """The position of the first access to some memories that is not possible, and the error; at the end if none."""
+    """Find the position of the first invalid access to some memories, and the error; the end if there is none."""
     found = [error for origin in origins if (error := MemoryUse(program, origin).first_error()) is not None]
     positions = {call.id: i for i, one in enumerate(program.instructions) for call in unstacked(one)} if found else {}
     placed = [(positions.get(number, len(program)), error) for number, error in found]
@@ -113,7 +113,7 @@ def _first_wrong_access(program: Program, origins: Iterable[int]) -> tuple[int, 
 
 
 def _check_instruction(program: Program, one: Instruction) -> None:
-    """Raises: GraphError if an instruction does not fit the types of its values, or writes what it still reads."""
+    """Check the types of values, and that no input is overwritten too early. Raises: GraphError."""
     match one:
         case Copy():
             source, dest = program.definitions[one.source].type, program.definitions[one.dest].type
@@ -141,7 +141,7 @@ def _check_call(program: Program, one: Call) -> None:
     for value, result in zip(one.outputs, results, strict=True):
         if result is None or value is None:
             if result is not value:
-                raise GraphError(f"#{one.id} {one.op.name}: an output is no tensor")
+                raise GraphError(f"#{one.id} {one.op.name}: an output is not a tensor")
             continue
         kind, wanted = definitions[value].type, result.type
         if kind is not wanted and (kind.dtype, kind.shape, kind.device) != (wanted.dtype, wanted.shape, wanted.device):
@@ -151,7 +151,7 @@ def _check_call(program: Program, one: Call) -> None:
 
 
 def _check_apart(program: Program, one: Call, value: int) -> None:
-    """Raises: GraphError if an output overlaps an input, unless it is that input, and may be overwritten."""
+    """Check that an output overlaps no input, except one that it may overwrite. Raises: GraphError."""
     locations = program.locations
     origin = locations[value][0]
     for position, other in enumerate(one.inputs):
@@ -163,7 +163,7 @@ def _check_apart(program: Program, one: Call, value: int) -> None:
 
 
 def _check_offsets(program: Program) -> None:
-    """Raises: GraphError if a buffer has no place, or shares bytes with another one that lives at the same time."""
+    """Check that each buffer has an offset, and shares no byte with another live one. Raises: GraphError."""
     if set(program.offsets) != set(program.allocs):
         odd = ", ".join(f"%{buffer}" for buffer in sorted(set(program.offsets) ^ set(program.allocs)))
         raise GraphError(f"the memory plan and the program have different buffers: {odd}")
@@ -190,17 +190,16 @@ _Span = tuple[int, int, int]
 def _check_span(span: _Span, neighbors: list[_Span]) -> None:
     start, end, buffer = span
     if start < 0 or start % ALIGNMENT:
-        raise GraphError(f"%{buffer} begins at byte {start}, which is no multiple of {ALIGNMENT}")
+        raise GraphError(f"%{buffer} begins at byte {start}, not at a multiple of {ALIGNMENT}")
     for low, high, other in neighbors:
         if start < high and low < end:
             raise GraphError(f"%{buffer} has bytes {start} to {end}, and %{other}, which is alive, shares some of them")
 
 
 def _is_plain(program: Program, origin: int) -> bool:
-    """Whether a memory is certainly used as it may be, found in few steps: so are most.
+    """Check quickly whether accesses are legal; covers most memories.
 
-    A buffer is defined, written as a whole, then read or written, and freed, all by itself or by views of all of it; a
-    weight is only read.
+    A buffer is defined, written as a whole, then read or written, and freed, always as a whole; a weight is only read.
     """
     owner, events = program.definitions.get(origin), program.histories[origin]
     read, write, view = Access.READ, Access.WRITE, Access.VIEW
@@ -222,12 +221,12 @@ def _is_plain(program: Program, origin: int) -> bool:
 
 
 def _is_whole(program: Program, value: int, origin: int) -> bool:
-    """Whether a value begins where its memory begins, and fills it."""
+    """Return whether a value covers its whole memory from the start."""
     return program.locations[value] == (origin, 0) and fills(program, value)
 
 
 class MemoryUse:
-    """A weight or allocation while a program runs: which of its values are defined, and which elements are written."""
+    """The state of a weight or allocation while a program runs: defined values and written elements."""
 
     def __init__(self, program: Program, origin: int) -> None:
         self._program = program
@@ -237,10 +236,10 @@ class MemoryUse:
         self._is_freed = False
         self._is_backward = False
         self._written: torch.Tensor | bool = isinstance(self._owner, Weight) and not self._owner.is_returned
-        """Whether all elements were written, or which."""
+        """Whether all elements are written, or a mask of the bytes."""
 
     def first_error(self) -> tuple[int, GraphError] | None:
-        """The number of the first instruction whose access is not possible (-1: the end of the program), and why."""
+        """Find the first instruction with an invalid access (-1: the end of the program), and the error."""
         number = -1
         if _is_plain(self._program, self._origin):
             return None
@@ -275,7 +274,7 @@ class MemoryUse:
             self._begin_backward()
 
     def _begin_backward(self) -> None:
-        """The outputs are returned before; the caller has them from now on."""
+        """Check the outputs, which the caller has from now on."""
         self._is_backward = True
         if isinstance(self._owner, Weight) and self._owner.role is Role.OUTPUT:
             self._check_returned(self._owner)
@@ -290,7 +289,7 @@ class MemoryUse:
             self._check_returned(owner)
 
     def _is_here(self, owner: Weight) -> bool:
-        """Whether the present part of the program has a weight."""
+        """Return whether the present part of the program has a weight."""
         if owner.role is Role.OUTPUT:
             return not self._is_backward
         return self._is_backward or not owner.is_for_backward
@@ -341,7 +340,7 @@ class MemoryUse:
             self._part(self._written, value).fill_(True)
 
     def _part(self, mask: torch.Tensor, value: int) -> torch.Tensor:
-        """The bytes of the elements of a value."""
+        """Select the bytes of the elements of a value."""
         kind = self._program.definitions[value].type
         width = kind.dtype.itemsize
         strides = [stride * width for stride in kind.strides]
@@ -349,7 +348,7 @@ class MemoryUse:
 
     def _free(self, one: Instruction | Weight, value: int) -> None:
         if value != self._origin or value not in self._defined or not isinstance(self._owner, Alloc):
-            raise GraphError(f"#{one.id} frees %{value}, which is no allocation before it")
+            raise GraphError(f"#{one.id} frees %{value}, which is not an allocation before it")
         if self._is_freed:
             raise GraphError(f"#{one.id} frees %{value} a second time")
         self._is_freed = True

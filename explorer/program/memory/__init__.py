@@ -1,1 +1,1 @@
-"""When the buffers of a program are alive, and where they lie."""
+"""Lifetimes of the buffers of a program, and their memory."""

@@ -23,7 +23,7 @@ from explorer.program.ir.verify import ALIGNMENT
 class Lifetime:
     """A buffer is alive from moment `start` on, and no longer from moment `end` on.
 
-    A moment is a call, copy or stack; moments are counted from 0. `size_bytes` is rounded up to the alignment.
+    A moment is a call, copy or stack, counted from 0. `size_bytes` is rounded up to the alignment.
     """
 
     buffer: int
@@ -33,39 +33,39 @@ class Lifetime:
     device: torch.device
 
     def overlaps(self, other: "Lifetime") -> bool:
-        """Whether both are alive at some moment, on one device."""
+        """Return whether both are alive at some moment, on one device."""
         return self.device == other.device and self.start < other.end and other.start < self.end
 
 
 def aligned(size_bytes: int) -> int:
-    """The number of bytes that a buffer of this size takes."""
+    """Round up a size to the alignment."""
     return -(-size_bytes // ALIGNMENT) * ALIGNMENT
 
 
 def lifetimes(program: Program) -> tuple[Lifetime, ...]:
-    """The lifetime of each buffer, from its allocation to its deallocation, in the order of the allocations."""
+    """Return the lifetime of each buffer, from allocation to deallocation, in the order of the allocations."""
     moments, positions = program.moments, program.positions
     found: list[Lifetime] = []
     for buffer, alloc in program.allocs.items():
         start = moments[positions[buffer]]
         dealloc = program.deallocs.get(buffer)
         end = moments[-1] if dealloc is None else moments[positions[dealloc.id]]
-        end = max(end, start + 1)  # one that nothing uses takes its place all the same
+        end = max(end, start + 1)  # an unused buffer needs memory all the same
         found.append(Lifetime(buffer, start, end, aligned(alloc.type.size_bytes), alloc.type.device))
     return tuple(found)
 
 
 def peak_bytes(program: Program) -> int:
-    """The most bytes that are alive at one moment: no plan of this program can need fewer."""
+    """Return the maximum of the bytes alive at one moment: no plan of this program can need fewer."""
     found = lifetimes(program)
     devices = dict.fromkeys(one.device for one in found)
     return sum(max(live_bytes([one for one in found if one.device == device]), default=0) for device in devices)
 
 
 def call_bytes(program: Program) -> int:
-    """The most bytes that a call without a backward pass allocates.
+    """Return the maximum of the bytes that a call without a backward pass allocates.
 
-    These are its buffers, its outputs, and the results of one call that are computed elsewhere and then copied.
+    It allocates its buffers, its outputs, and the results of one call that are computed elsewhere and then copied.
     """
     buffers = [start + aligned(program.allocs[buffer].type.size_bytes) for buffer, start in program.offsets.items()]
     outputs = sum(weight.type.size_bytes for weight in program.with_role(Role.OUTPUT))
@@ -81,7 +81,7 @@ def _bytes_of_results(program: Program, call: Call) -> int:
 
 
 def live_bytes(found: Sequence[Lifetime]) -> list[int]:
-    """The bytes of some buffers that are alive at each moment."""
+    """Count the bytes of some buffers that are alive at each moment."""
     moments = max((one.end for one in found), default=0)
     change = [0] * (moments + 1)
     for one in found:
@@ -97,7 +97,7 @@ def live_bytes(found: Sequence[Lifetime]) -> list[int]:
 
 Order = Callable[[Lifetime], tuple[int, ...]]
 Placing = tuple[dict[int, int], int]
-"""A place for each buffer, and the size of all."""
+"""An offset for each buffer, and the size of the whole."""
 
 ORDERS: tuple[Order, ...] = (
     lambda one: (-one.size_bytes, one.start, one.buffer),
@@ -105,27 +105,26 @@ ORDERS: tuple[Order, ...] = (
     lambda one: (one.start - one.end, -one.size_bytes, one.buffer),
     lambda one: (-one.end, -one.size_bytes, one.buffer),
 )
-"""The orders in which buffers are placed: the largest first, the longest lived first, and from the end.
+"""Orders in which buffers are placed: the largest first, the longest lived first, and from the end.
 
-After these, those that are alive at the fullest moment are placed first.
+One more order begins with the buffers that are alive at the fullest moment.
 """
 
 MAX_REPAIRED = 3
-"""Of how many orders the plans are repaired, the smallest plans first: any of them may end as the smallest one."""
+"""Number of the smallest plans that are repaired: any of them may end as the smallest one."""
 
 MAX_REPAIRS = 40
-"""How often the buffers at the top of a plan are placed first."""
+"""Maximum number of repairs of a plan."""
 
 MAX_LIVE_PAIRS = 100_000
-"""The most pairs of buffers that are alive together for which several orders are tried: each takes so many steps."""
+"""Maximum number of pairs of live buffers; beyond it, other orders are not tried, as each takes that many steps."""
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """A place for each buffer, in bytes; `lower_bound_bytes` is alive at the fullest moment, so no plan is smaller.
+    """The offset of each buffer, in bytes; `lower_bound_bytes` are alive at the fullest moment, so no plan is smaller.
 
-    Without `is_searched` buffers are placed as they come, although that is not optimal: there are too many of them to
-    try other orders.
+    Without `is_searched` there were too many buffers to try other orders than that of the allocations.
     """
 
     offsets: dict[int, int]
@@ -135,7 +134,7 @@ class MemoryPlan:
 
 
 def plan_memory(program: Program) -> MemoryPlan:
-    """The smallest plan that was found."""
+    """Search for the smallest plan."""
     found = lifetimes(program)
     offsets: dict[int, int] = {}
     size, is_searched = 0, True
@@ -148,7 +147,7 @@ def plan_memory(program: Program) -> MemoryPlan:
 
 
 def _smallest(found: Sequence[Lifetime]) -> tuple[Placing, bool]:
-    """The smallest placing of the buffers of a device, and whether other orders were tried where this may help."""
+    """Place the buffers of a device; also return whether other orders were tried if that may help."""
     order: Sequence[Lifetime] = sorted(found, key=lambda one: (one.start, -one.size_bytes, one.buffer))
     live = live_bytes(found)
     bound = max(live, default=0)
@@ -164,7 +163,7 @@ def _smallest(found: Sequence[Lifetime]) -> tuple[Placing, bool]:
 def _search(
     found: Sequence[Lifetime], best: Placing, fullest: int, bound: int, neighbors: Mapping[int, list[Lifetime]]
 ) -> Placing:
-    """The smallest placing in several orders; `bound` bytes are alive at the moment `fullest`."""
+    """Return the smallest placing in several orders; `bound` bytes are alive at the moment `fullest`."""
 
     def fullest_first(one: Lifetime) -> tuple[int, ...]:
         return (not one.start <= fullest < one.end, one.start - one.end, -one.size_bytes, one.buffer)
@@ -187,7 +186,7 @@ def _search(
 def _repair(
     order: Sequence[Lifetime], placing: Placing, bound: int, neighbors: Mapping[int, list[Lifetime]]
 ) -> Placing:
-    """The smallest placing that results from placing the buffers at the top of the previous one first, repeatedly."""
+    """Place the buffers at the top of the previous placing first, repeatedly, and return the smallest placing."""
     best, seen = placing, set[tuple[int, ...]]()
     for _ in range(MAX_REPAIRS):
         offsets, size = placing
@@ -205,10 +204,10 @@ def _repair(
 
 
 def _place_as_they_come(order: Sequence[Lifetime]) -> Placing:
-    """Each buffer, by its start, in the lowest gap that fits; freed memory becomes a gap, and adjacent gaps are one."""
+    """Place each buffer, by its start, into the lowest gap that fits; freed memory becomes a gap, and gaps merge."""
     offsets: dict[int, int] = {}
     live: list[tuple[int, int, int]] = []
-    """End, first byte and size of the buffers that are alive, the first to end first."""
+    """End, first byte and size of the live buffers, by their end."""
     gaps: list[tuple[int, int]] = []
     top = size = 0
     for one in order:
@@ -229,7 +228,7 @@ def _place_as_they_come(order: Sequence[Lifetime]) -> Placing:
 
 
 def _free(gaps: list[tuple[int, int]], start: int, end: int, top: int) -> int:
-    """Add a gap to those below `top`, which are sorted; the new top, below which some byte is in use."""
+    """Add a gap to the sorted gaps below `top`; return the new top, below which some byte is in use."""
     place = bisect_left(gaps, (start, end))
     if place < len(gaps) and gaps[place][0] == end:
         end = gaps.pop(place)[1]
@@ -244,7 +243,7 @@ def _free(gaps: list[tuple[int, int]], start: int, end: int, top: int) -> int:
 
 
 def _neighbors(order: Sequence[Lifetime]) -> Mapping[int, list[Lifetime]] | None:
-    """For each buffer those that are alive together with it; None for too many pairs."""
+    """Return the buffers that are alive together with each buffer; None for too many pairs."""
     found: dict[int, list[Lifetime]] = {}
     live: list[Lifetime] = []
     pairs = 0
@@ -261,7 +260,7 @@ def _neighbors(order: Sequence[Lifetime]) -> Mapping[int, list[Lifetime]] | None
 
 
 def _place(order: Sequence[Lifetime], neighbors: Mapping[int, list[Lifetime]]) -> Placing:
-    """Each buffer in the lowest gap between those that are placed and alive with it; the places, and the size."""
+    """Place each buffer into the lowest gap between the placed buffers that are alive together with it."""
     offsets: dict[int, int] = {}
     size = 0
     for one in order:

@@ -12,7 +12,7 @@ from explorer.trace import BufferRecord, MemoryRecord, PairReason, SharingAnswer
 
 
 def call_reasons(program: Program) -> Iterator[PairReason]:
-    """The reasons of each instruction, in order, for a buffer or weight that it writes and one that it reads."""
+    """Yield the reasons of each instruction, in order, for a buffer or weight that it writes and one that it reads."""
     lives = Lives(program)
     for position, one in enumerate(program.instructions):
         if isinstance(one, Copy):
@@ -24,7 +24,7 @@ def call_reasons(program: Program) -> Iterator[PairReason]:
 
 
 def _reasons_of_call(lives: Lives, one: Call, position: int) -> Iterator[PairReason]:
-    """Why a call that makes a value does not write it over one that it reads."""
+    """Yield the reasons why a call does not write a new value over one that it reads."""
     for out in one.outputs:
         if out is None or lives.program.origin(out) != out or lives.first[out] != position:
             continue
@@ -39,7 +39,7 @@ def _reasons_of_call(lives: Lives, one: Call, position: int) -> Iterator[PairRea
 
 
 def memory_record(program: Program) -> MemoryRecord:
-    """The buffers: when each is alive, who uses it, and where it is."""
+    """Record the lifetime, users and offset of each buffer."""
     order = tuple(one.id for one in program.instructions if runs(one))
     buffers = tuple(
         BufferRecord(
@@ -67,13 +67,13 @@ def memory_record(program: Program) -> MemoryRecord:
 
 
 def _reasons_of_buffers(program: Program) -> tuple[PairReason, ...]:
-    """What calls and copies say of pairs of buffers, without weights."""
+    """Return the reasons of calls and copies for pairs of buffers, without weights."""
     allocs = program.allocs
     return tuple(reason for reason in call_reasons(program) if reason.one in allocs and reason.other in allocs)
 
 
 def _access(program: Program, buffer: int, position: int) -> str:
-    """What an instruction does with the memory of a buffer: `r`, `w`, or `rw`."""
+    """Return the access of an instruction to the memory of a buffer: `r`, `w`, or `rw`."""
     one = program.instructions[position]
     is_read = any(program.origin(value) == buffer for value in one.values_read)
     is_written = any(program.origin(value) == buffer for value in one.values_written)
@@ -81,7 +81,7 @@ def _access(program: Program, buffer: int, position: int) -> str:
 
 
 def why_not_shared(program: Program, one: int, other: int) -> SharingAnswer:
-    """Whether two values share memory, and if not, why: weights, lifetimes, and what `ShareBuffers` says.
+    """Return whether two values share memory, and if not, why: weights, lifetimes, reasons of `ShareBuffers`.
 
     Values are weights, buffers and views, by number. Raises: UnknownNameError.
     """

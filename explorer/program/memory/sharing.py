@@ -10,9 +10,9 @@ from explorer.program.ir.types import BufferType
 
 @dataclass
 class Lives:
-    """What a rule knows of the memory of a program while it decides which buffers become views of others.
+    """The lifetimes in a program while a rule makes buffers views of others.
 
-    `first`, `last` and `last_write` are positions in the program, by the weight or allocation; `types` has the type of
+    `first`, `last` and `last_write` map weights and allocations to positions in the program; `types` has the type of
     each value, and `dealloc` the number of the instruction that frees a buffer.
     """
 
@@ -28,29 +28,29 @@ class Lives:
         self.dealloc = {buffer: dealloc.id for buffer, dealloc in self.program.deallocs.items()}
 
     def root(self, value: int) -> int:
-        """The weight or allocation whose memory a value is in by now."""
+        """Return the weight or allocation that holds a value by now."""
         found = self.program.origin(value)
         while found in self._root:
             found = self._root[found]
         return found
 
     def is_buffer(self, value: int) -> bool:
-        """Whether a value is an allocation that is not a view of something else by now."""
+        """Return whether a value is an allocation that has not become a view."""
         return value in self.program.allocs and self.root(value) == value
 
     def is_same_memory(self, value: int) -> bool:
-        """Whether a value begins where its buffer begins and has its type."""
+        """Return whether a value begins where its buffer begins and has its type."""
         root = self.program.definitions[self.root(value)]
         return self.program.offset_in_origin(value) == 0 and self.program.definitions[value].type.is_same(root.type)
 
     def is_whole(self, value: int) -> bool:
-        """Whether a value begins where its buffer begins, and both have the same dense bytes."""
+        """Return whether a value begins where its buffer begins, and both have the same dense bytes."""
         owner, kind = self.program.definitions[self.root(value)].type, self.types[value]
         same = owner.size_bytes == kind.size_bytes and owner.is_dense and kind.is_dense
         return same and not self.program.offset_in_origin(value)
 
     def merge(self, buffer: int, into: int) -> None:
-        """Note that a buffer is in the memory of another value now, which is in use as long as both were."""
+        """Note that a buffer shares the memory of another value, which is then in use as long as both were."""
         other = self.root(into)
         self._root[buffer] = other
         self.first[other] = min(self.first[other], self.first[buffer])
@@ -59,7 +59,7 @@ class Lives:
 
 
 def why_not_in_place(one: Call) -> str | None:
-    """Why the result of a call cannot be written over any of its inputs; None if it can."""
+    """Return why the result of a call cannot be written over any of its inputs; None if it can."""
     if one.way is Way.ITSELF:
         return f"{one.op.name} overwrites its input already"
     if len(one.outputs) != 1:
@@ -70,7 +70,7 @@ def why_not_in_place(one: Call) -> str | None:
 
 
 def why_not_overwritten(lives: Lives, one: Call, value: int, out: int, position: int) -> str | None:
-    """Why the result of a call cannot be written over an input; None if it can."""
+    """Return why the result of a call cannot be written over an input; None if it can."""
     program, root = lives.program, lives.root(value)
     owner = program.definitions[root]
     if isinstance(owner, Weight):
@@ -91,7 +91,7 @@ def why_not_overwritten(lives: Lives, one: Call, value: int, out: int, position:
 
 
 def why_copied(lives: Lives, one: Copy, position: int) -> str | None:
-    """Why the source of a copy cannot be made in the memory of its destination; None if it can."""
+    """Return why the source of a copy cannot be computed in its destination; None if it can."""
     program, source, dest = lives.program, lives.root(one.source), lives.root(one.dest)
     owner = program.definitions[source]
     first, second = lives.types[one.source], lives.types[one.dest]
@@ -112,7 +112,7 @@ def why_copied(lives: Lives, one: Copy, position: int) -> str | None:
 
 
 def _why_not_in_time(lives: Lives, source: int, dest: int) -> str | None:
-    """Why a weight is not there for as long as a buffer is in use; None if it is."""
+    """Return why a weight is not available as long as a buffer is in use; None if it is."""
     owner, border = lives.program.definitions[dest], lives.program.backward
     if not isinstance(owner, Weight):
         return None

@@ -12,7 +12,7 @@ passes: PassRegistry[WorkingProgram] = PassRegistry()
 
 
 def program_pass(name: str) -> Callable[[Rule], Rule]:
-    """Register a rule as a pass; the first line of its docstring says what it does.
+    """Register a rule as a pass; the first line of its docstring describes it.
 
     Raises: DuplicateNameError if the name is taken.
     """

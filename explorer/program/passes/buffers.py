@@ -48,8 +48,8 @@ def eliminate_dead_stores(program: Program, fresh: Iterator[int]) -> Iterator[Ed
 def share_buffers(program: Program, fresh: Iterator[int]) -> Iterator[Edit | Kept]:
     """A result is written over an input of equal type that nothing reads later; a copy of a buffer is not made.
 
-    The first is possible for elementwise operators, which read each element before they write it, and for those whose
-    results are computed elsewhere and then copied.
+    The former is possible for elementwise operators, which read each element before they write it, and for operators
+    that compute their results elsewhere and copy them.
     """
     lives = Lives(program)
     for position, one in enumerate(program.instructions):
@@ -87,7 +87,7 @@ def _overwrite(lives: Lives, one: Call, value: int, out: int) -> Edit:
 
 
 def _without_copy(lives: Lives, one: Copy, position: int) -> Iterator[Edit | Kept]:
-    """The source of a copy is made in the memory of its destination, if nothing else is in that until then."""
+    """Compute the source of a copy in the memory of its destination, if that is unused until then."""
     source, dest = lives.root(one.source), lives.root(one.dest)
     if source == dest:
         return
@@ -101,7 +101,7 @@ def _without_copy(lives: Lives, one: Copy, position: int) -> Iterator[Edit | Kep
 
 
 def _free_later(lives: Lives, source: int, dest: int) -> tuple[int, tuple[Dealloc, ...]]:
-    """Free `dest` where the last of both was: the deallocation to remove, and the one that changes, if any."""
+    """Free `dest` after both; return the deallocation to remove, and the changed one, if any."""
     mine, theirs = lives.dealloc.pop(source), lives.dealloc.get(dest)
     positions = lives.program.positions
     if theirs is None or positions[theirs] > positions[mine]:
@@ -111,7 +111,7 @@ def _free_later(lives: Lives, source: int, dest: int) -> tuple[int, tuple[Deallo
 
 
 def _become_view(lives: Lives, buffer: int, of: int, kind: BufferType) -> View:
-    """The view of `of` that a buffer becomes."""
+    """Make a buffer a view of `of`."""
     lives.types[buffer] = kind
     lives.merge(buffer, of)
     return View(buffer, of, kind, 0, "shared")

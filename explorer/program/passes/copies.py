@@ -23,8 +23,8 @@ CAT = torch.ops.aten.cat.default
 def optimize_inserts(program: Program, fresh: Iterator[int]) -> Iterator[Edit | Kept]:
     """The parts of a concatenation are written where they belong, so that it need not copy them.
 
-    A part that has memory of its own, and whose place has its strides, becomes a view of the result; the others are
-    copied one by one. It pays if at most one part is copied.
+    A part with its own memory, and with the strides of its slice of the result, becomes a view of the result; the
+    others are copied one by one. It pays if at most one part is copied.
     """
     taken: set[int] = set()
     deallocs = dict(program.deallocs)
@@ -53,7 +53,7 @@ Place = tuple[BufferType, int]
 
 
 def _places(program: Program, one: Call) -> list[tuple[int, Place]] | None:
-    """Each part with its place in the result; None if the result is not a fresh buffer, or parts are promoted."""
+    """Return each part with its slice of the result; None if that is not a fresh buffer, or parts are promoted."""
     (out,) = one.outputs
     if out is None or out not in program.allocs or program.uses[out][0] != program.positions[one.id]:
         return None
@@ -74,7 +74,7 @@ def _places(program: Program, one: Call) -> list[tuple[int, Place]] | None:
 
 
 def _why_not_inserted(program: Program, value: int, place: Place, one: Call, taken: set[int]) -> str:
-    """Why a part of a concatenation cannot be made in its place; empty if it can."""
+    """Return why a part of a concatenation cannot be computed in place; empty if it can."""
     position = program.positions[one.id]
     owner = program.definitions[program.origin(value)]
     if isinstance(owner, Weight):
@@ -101,9 +101,9 @@ def _insert(
     deallocs: dict[int, Dealloc],
     fresh: Iterator[int],
 ) -> Edit:
-    """The edit that makes parts views of the result, and copies the others.
+    """Return the edit that makes parts views of the result, and copies the others.
 
-    The result is freed where the last of them was; `deallocs` has the deallocation of each buffer by now.
+    The result is freed after all of them; `deallocs` has the deallocation of each buffer by now.
     """
     (out,) = one.outputs
     assert out is not None
@@ -144,7 +144,7 @@ def optimize_extracts(program: Program, fresh: Iterator[int]) -> Iterator[Edit |
 
 
 def _may_extract(program: Program, one: Instruction) -> bool:
-    """Whether an instruction copies elements into a buffer."""
+    """Return whether an instruction copies elements into a buffer."""
     if isinstance(one, Copy):
         return one.dest in program.allocs
     return isinstance(one, Call) and _viewing(one.op.target) is not None
@@ -152,14 +152,14 @@ def _may_extract(program: Program, one: Instruction) -> bool:
 
 @cache
 def _viewing(target: OpOverload) -> OpOverload | None:
-    """The overload that views what another one copies: `slice.Tensor` for `slice_copy.Tensor`."""
+    """Return the view overload of a copying one: `slice.Tensor` for `slice_copy.Tensor`."""
     name = target._schema.name.rpartition("::")[2]
     packet = getattr(torch.ops.aten, name.removesuffix("_copy"), None) if name.endswith("_copy") else None
     return getattr(packet, target._overloadname, None)
 
 
 def _as_view(lives: Lives, one: Instruction) -> View | None:
-    """The view that has the elements of a copy; None for what copies nothing into a buffer of its own."""
+    """Return the view with the elements of a copy; None for an instruction that copies nothing into its own buffer."""
     if isinstance(one, Copy):
         if not lives.is_buffer(one.dest) or lives.root(one.source) == one.dest:
             return None
@@ -178,7 +178,7 @@ def _as_view(lives: Lives, one: Instruction) -> View | None:
 
 
 def _why_not_viewed(lives: Lives, view: View, position: int) -> str | None:
-    """Why elements are not read where they are; None if they can be."""
+    """Return why elements cannot be read without a copy; None if they can."""
     wanted = lives.types[view.id]
     later = max(lives.last_write[lives.root(view.source)], lives.last_write[view.id])
     if not view.type.is_same(wanted):
@@ -194,7 +194,7 @@ def _why_not_viewed(lives: Lives, view: View, position: int) -> str | None:
 
 
 def _live_bytes(lives: Lives) -> list[int]:
-    """The bytes of the buffers that are in use at each position, from their first to their last use."""
+    """Count the bytes of the buffers that are in use at each position, from their first to their last use."""
     change = [0] * (len(lives.program) + 1)
     for buffer, alloc in lives.program.allocs.items():
         if lives.first[buffer] <= lives.last[buffer]:
@@ -204,7 +204,7 @@ def _live_bytes(lives: Lives) -> list[int]:
 
 
 def _why_too_large(lives: Lives, view: View, live: list[int], peak: int) -> str | None:
-    """Why the memory that is viewed cannot stay as long as the copy; None if it can."""
+    """Return why the viewed memory cannot live as long as the copy; None if it can."""
     root = lives.root(view.source)
     owner, last = lives.program.definitions[root], lives.last[view.id]
     growth = owner.type.size_bytes - lives.types[view.id].size_bytes
@@ -216,7 +216,7 @@ def _why_too_large(lives: Lives, view: View, live: list[int], peak: int) -> str 
 
 
 def _extract(lives: Lives, one: Instruction, view: View, live: list[int]) -> Edit:
-    """The edit that puts a view in the place of a copy."""
+    """Return the edit that replaces a copy by a view."""
     program, root = lives.program, lives.root(view.source)
     mine, kind = lives.dealloc.pop(view.id), lives.types[view.id]
     for position in range(lives.first[view.id], lives.last[view.id] + 1):

@@ -52,7 +52,7 @@ def delete_dead_allocs(program: Program, fresh: Iterator[int]) -> Iterator[Edit]
 
 
 def _first_user(program: Program, positions: Iterable[int]) -> tuple[int, ...]:
-    """The number of the first call or copy at some positions; none if there are only views."""
+    """Return the number of the first call or copy at some positions; empty if there are only views."""
     ones = (program.instructions[position] for position in positions)
     return tuple(one.id for one in islice(filter(runs, ones), 1))
 
@@ -109,7 +109,7 @@ def stack_data_parallel(program: Program, fresh: Iterator[int]) -> Iterator[Edit
 
 
 def _takes_freed_memory(program: Program, one: Alloc, freed: Sequence[Dealloc]) -> bool:
-    """Whether a buffer is planned where one of these buffers was, which a stack would still use."""
+    """Return whether a buffer shares planned memory with a freed one, which a stack would still use."""
     if not program.offsets:
         return False
     start = program.offsets[one.id]
@@ -123,7 +123,7 @@ def _takes_freed_memory(program: Program, one: Alloc, freed: Sequence[Dealloc]) 
 
 
 def _stacked(program: Program, bundle: Bundle, freed: Sequence[Dealloc], fresh: Iterator[int]) -> Iterator[Edit]:
-    """The edit that makes a bundle a stack, in the place of its last call; none for a single call."""
+    """Yield the edit that replaces a bundle by a stack, at its last call; nothing for a single call."""
     if len(bundle.calls) < 2:
         return
     numbers = tuple(one.id for one in bundle.calls)

@@ -1,1 +1,1 @@
-"""Running a program."""
+"""Execution of programs, and the modules that run them."""

@@ -24,7 +24,7 @@ from explorer.tensor.ir.schemas import aten, flat_results, kernel, split_call
 Block = tuple[torch.device, torch.dtype]
 """The planned memory of a device, as elements of a dtype."""
 Values = dict[int | Block, torch.Tensor]
-"""The tensors of a call: those of values by number, and the planned memory."""
+"""The tensors of a call: values by number, and the planned memory."""
 Step = Callable[[Values], None]
 Poison = Callable[[torch.Tensor], None]
 
@@ -34,11 +34,11 @@ VIEW_OF = {
     aten.select_scatter.default: aten.select.int,
     aten.diagonal_scatter.default: aten.diagonal.default,
 }
-"""The part of a tensor that an operator replaces."""
+"""Views of the part of a tensor that an operator replaces."""
 
 
 def step_of(one: Instruction, offsets: Mapping[int, int], poison: Poison | None) -> Step:
-    """What an instruction does to the tensors of a call."""
+    """Prepare an instruction as a function of the tensors of a call."""
     match one:
         case Alloc():
             return _alloc(one, offsets.get(one.id), poison)
@@ -57,11 +57,11 @@ def step_of(one: Instruction, offsets: Mapping[int, int], poison: Poison | None)
 
 
 def _nothing(values: Values) -> None:
-    """Where a part begins."""
+    """Do nothing: a part begins."""
 
 
 def allocate(kind: BufferType) -> torch.Tensor:
-    """Memory for a tensor of a type."""
+    """Allocate memory for a tensor of a type."""
     return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=kind.device)
 
 
@@ -110,7 +110,7 @@ def _in_order(steps: list[Step]) -> Step:
 
 
 def _view_of(source: torch.Tensor, kind: BufferType, offset_bytes: int) -> torch.Tensor:
-    """A view of the memory of a tensor, that many bytes after its first element."""
+    """View the memory of a tensor from `offset_bytes` after its first element."""
     start, rest = divmod(int(source.storage_offset()) * source.dtype.itemsize + offset_bytes, kind.dtype.itemsize)
     if rest:
         raise OperatorError(f"{kind} cannot begin between two of its elements; pass a tensor with memory of its own")
@@ -122,14 +122,14 @@ def _view_of(source: torch.Tensor, kind: BufferType, offset_bytes: int) -> torch
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """Stands for the tensor of a value among the arguments of a kernel."""
+    """A placeholder of the tensor of a value among the arguments of a kernel."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Stands for a place in a storage, so many elements after the first one of a value."""
+    """A placeholder of a storage offset: some elements after the first element of a value."""
 
     number: int
     elements: int
@@ -169,7 +169,7 @@ def _call(one: Call) -> Step:
 
 
 def _scattered(values: Values, one: Call, bound: Mapping[str, Any]) -> bool:
-    """Copy an input into the result and another one into a part of it, unless that is where the result is."""
+    """Copy an input into the result and another one into a part of it, unless that input is the result."""
     (number,) = one.outputs
     whole, source = (values[bound[name].number] for name in ("self", "src"))
     if number is None or values[number].data_ptr() == source.data_ptr():
@@ -186,7 +186,7 @@ def _argument_names(target: OpOverload) -> frozenset[str]:
 
 
 def _filled(argument: Any, values: Values) -> Any:
-    """An argument with tensors in place of values."""
+    """Replace values in an argument by tensors."""
     if isinstance(argument, _Value):
         return values[argument.number]
     if isinstance(argument, _Place):
@@ -211,19 +211,19 @@ Tensors = tuple[torch.Tensor, ...]
 
 
 class Executor:
-    """Runs a program on tensors; it keeps no memory between calls, so that several threads may use it.
+    """Runs a program on tensors; it keeps no memory between calls, so several threads may use it.
 
-    `poison` is called with all memory when it is allocated, and with that of a buffer when it is freed: a check finds
-    programs that read what they have not written.
+    `poison` is called with all memory when it is allocated, and with a buffer when it is freed: a check finds programs
+    that read unwritten memory.
     """
 
     def __init__(self, program: Program, poison: Poison | None = None) -> None:
         self.program = program
         self.given = tuple(w for w in program.weights if not w.is_returned and not w.is_for_backward)
-        """The weights that a call is given: inputs, parameters and buffers."""
+        """The weights that are arguments of a call: inputs, parameters and buffers."""
         border = program.backward
         self.kept = tuple(w for w in self.given if program.touches[w.id] and program.touches[w.id][-1] > border)
-        """Those that the backward pass reads too."""
+        """The given weights that the backward pass reads too."""
         self._returned = [w for w in program.weights if w.is_returned]
         self.tangents = tuple(w for w in program.weights if w.is_for_backward and not w.is_returned)
         self._arena = _arena_bytes(program)
@@ -235,7 +235,7 @@ class Executor:
         views = [one for one in program.instructions[:border] if isinstance(one, View)]
         weights, kept = {weight.id for weight in program.weights}, {weight.id for weight in self.kept}
         self._borrowed = {*weights, *(one.id for one in views if program.origin(one.id) in weights)}
-        """Values in memory of the caller, who may change it before the backward pass."""
+        """Values in memory of the caller, who may change them before the backward pass."""
         again = [one for one in views if program.origin(one.id) in kept]
         self._views = [step_of(one, program.offsets, poison) for one in again]
 
@@ -246,14 +246,14 @@ class Executor:
         return self
 
     def __call__(self, *tensors: torch.Tensor) -> Tensors:
-        """The outputs for the weights that are given, in the order of the program: the forward pass.
+        """Run the forward pass on the given weights, in the order of the program; return the outputs.
 
         Raises: OperatorError for tensors of other types.
         """
         return self.begin(*tensors)[0]
 
     def begin(self, *tensors: torch.Tensor) -> tuple[Tensors, Values]:
-        """The outputs, and the memory that the backward pass needs. Raises: as a call."""
+        """Run the forward pass; return the outputs, and the memory that the backward pass needs. Raises: as a call."""
         with torch.no_grad():
             values = _given(self.given, tensors)
             arenas = {kind: torch.empty(size, dtype=torch.uint8, device=kind) for kind, size in self._arena.items()}
@@ -267,7 +267,7 @@ class Executor:
             return returned, {name: value for name, value in values.items() if name not in self._borrowed}
 
     def finish(self, values: Values, kept: Sequence[torch.Tensor], tangents: Sequence[torch.Tensor]) -> Tensors:
-        """The gradients: the backward pass, which uses up the memory of its forward pass.
+        """Run the backward pass, which uses up the memory of its forward pass; return the gradients.
 
         `kept` are the tensors of the weights that it reads too. Raises: OperatorError for tensors of other types.
         """
@@ -279,7 +279,7 @@ class Executor:
 
 
 def _steps(program: Program, positions: Iterable[int], poison: Poison | None) -> list[Step]:
-    """The instructions at some positions; what is returned is allocated right before its first use."""
+    """Prepare the instructions at some positions; returned weights are allocated right before their first use."""
     firsts: dict[int, list[Weight]] = {}
     for weight in program.weights:
         if weight.is_returned:
@@ -301,7 +301,7 @@ def _allocation(weight: Weight, poison: Poison | None) -> Step:
 
 
 def copied(values: Values) -> Values:
-    """The memory of a forward pass a second time, for a backward pass that may be repeated."""
+    """Copy the memory of a forward pass, for a backward pass that may be repeated."""
     memory: dict[int, torch.UntypedStorage] = {}
     found: Values = {}
     for name, tensor in values.items():
@@ -314,7 +314,7 @@ def copied(values: Values) -> Values:
 
 
 def _arena_bytes(program: Program) -> dict[torch.device, int]:
-    """The size of the planned memory on each device, a multiple of the size of each dtype."""
+    """Return the size of the planned memory on each device, a multiple of the size of each dtype."""
     found: dict[torch.device, int] = {}
     for buffer, place in program.offsets.items():
         kind = program.allocs[buffer].type
@@ -324,7 +324,7 @@ def _arena_bytes(program: Program) -> dict[torch.device, int]:
 
 
 def why_not_laid_out(weight: Weight, tensor: torch.Tensor) -> str | None:
-    """Why a tensor cannot be copied into the strides of a plan; None if it can, or has these strides."""
+    """Return why a tensor cannot be copied into the strides of a plan; None if it can, or has these strides."""
     kind = weight.type
     if not kind.may_overlap or tuple(tensor.shape) != kind.shape:
         return None
@@ -334,14 +334,14 @@ def why_not_laid_out(weight: Weight, tensor: torch.Tensor) -> str | None:
 
 
 def _given(weights: Sequence[Weight], tensors: Sequence[torch.Tensor]) -> Values:
-    """Tensors as the values of weights. Raises: OperatorError for tensors of other types."""
+    """Assign tensors to weights. Raises: OperatorError for tensors of other types."""
     if len(tensors) != len(weights):
         raise OperatorError(f"expected {len(weights)} tensors, got {len(tensors)}")
     return {weight.id: _as_planned(weight, tensor) for weight, tensor in zip(weights, tensors, strict=True)}
 
 
 def _as_planned(weight: Weight, tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor as the program expects it; one with other strides is copied."""
+    """Return a tensor with the strides that the program expects, copied if necessary."""
     kind = weight.type
     if (tensor.dtype, tuple(tensor.shape), tensor.device.type) != (kind.dtype, kind.shape, kind.device.type):
         raise OperatorError(f"expected {weight.name} to be {kind}, got {BufferType.of(tensor)}")

@@ -22,10 +22,10 @@ from explorer.tensor.torch_io.joint import JointGraph
 
 
 class Gradients:
-    """What the calls of a program with a backward pass have in common.
+    """The data that all calls of a program with a backward pass share.
 
-    `learned` are the positions of the tensors that require a gradient, among inputs and then constants; `positions`
-    those of the tensors that the program is given, and `kept` of those that its backward pass reads too.
+    Positions count inputs, then constants: `learned` of the tensors that require a gradient, `positions` of the
+    arguments of the program, and `kept` of the arguments that its backward pass reads too.
     """
 
     def __init__(
@@ -44,17 +44,17 @@ class Gradients:
         self._depends = joint.tangents_of_gradients()
 
     def can_read(self, kept: Sequence[Tensor]) -> bool:
-        """Whether the backward pass can read these tensors: hooks may have given them other strides."""
+        """Return whether the backward pass can read these tensors: hooks may have changed their strides."""
         weights = zip(self.executor.kept, kept, strict=True)
         return all(why_not_laid_out(weight, tensor) is None for weight, tensor in weights)
 
     def by_program(
         self, memory: Values, kept: Sequence[Tensor], tangents: Sequence[Tensor | None]
     ) -> list[tuple[int, Tensor]] | None:
-        """The gradients by position, on the memory of the forward pass.
+        """Compute the gradients by position, on the memory of the forward pass.
 
         An output without a tangent has a tangent of 0, which adds 0 to a gradient. If it adds NaN, because a derivative
-        is infinite, None: its share is absent, not 0 * inf.
+        is infinite, the result is None: the share is absent, not 0 * inf.
         """
         missing = {i for i in self.differentiable if tangents[i] is None}
         given: list[Tensor] = []
@@ -67,11 +67,11 @@ class Gradients:
 
 
 class Trained(torch.autograd.Function):
-    """The forward pass of a program, whose gradients are those of its backward pass."""
+    """The forward pass of a program; its backward pass computes the gradients."""
 
     @staticmethod
     def forward(ctx: Any, gradients: Gradients, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """The outputs."""
+        """Run the forward pass."""
         ctx.gradients = gradients
         ctx.random = _random_states(tensors) if gradients.is_random else {}
         outputs, ctx.memory = gradients.executor.begin(*[tensors[position] for position in gradients.positions])
@@ -83,10 +83,10 @@ class Trained(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
-        """The gradients: by the program, or by the operators where it would be wrong.
+        """Compute the gradients by the program, or by the operators where it would be wrong.
 
-        These run if gradients of the gradients are recorded, in modes of PyTorch, and where a tangent of 0 would not
-        do for an output that has none.
+        The operators run if gradients of gradients are recorded, in modes of PyTorch, and if an output without a
+        tangent cannot have one of 0.
         """
         gradients: Gradients = ctx.gradients
         kept: tuple[Tensor, ...] = ctx.saved_tensors
@@ -101,7 +101,7 @@ class Trained(torch.autograd.Function):
 
 
 def _memory(ctx: Any) -> Values:
-    """What the forward pass has left; a backward pass that may be repeated gets a copy.
+    """Take the memory of the forward pass, or a copy for a backward pass that may be repeated.
 
     Raises: OperatorError if an earlier backward pass has used it up.
     """
@@ -117,7 +117,7 @@ def _memory(ctx: Any) -> Values:
 def _by_operators(
     ctx: Any, kept: Sequence[Tensor], tangents: Sequence[Tensor | None]
 ) -> Iterator[tuple[int, Tensor | None]]:
-    """The gradients by position, from another forward pass of the operators with the same random numbers."""
+    """Compute the gradients by position, in another forward pass of the operators with the same random numbers."""
     gradients: Gradients = ctx.gradients
     tensors = dict(zip(gradients.kept, kept, strict=True))
     for position, (tensor, stamp) in ctx.others.items():
@@ -140,12 +140,12 @@ def _by_operators(
 
 
 def _stamp(tensor: Tensor) -> tuple[int, int]:
-    """Where its memory is, and the number of changes in place; a tensor of inference mode does not count these."""
+    """Return the address of its memory and its version, which inference mode does not count."""
     return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version
 
 
 def _random_states(tensors: Sequence[Tensor]) -> dict[torch.device, Tensor]:
-    """The states of the random generators that a call may use."""
+    """Save the states of the random generators that a call may use."""
     devices = dict.fromkeys(tensor.device for tensor in tensors if tensor.device.type == "cuda")
     cpu = {torch.device("cpu"): torch.get_rng_state()}
     return cpu | {device: torch.cuda.get_rng_state(device) for device in devices}
@@ -169,19 +169,19 @@ def _repeated(states: dict[torch.device, Tensor]) -> Iterator[None]:
 
 
 AS_STRIDED = "as_strided"
-"""The label of a view that may be of any place in a storage."""
+"""The label of a view that may begin anywhere in a storage."""
 
 
 def to_program_module(
     graph: FunctionGraph | JointGraph, program: Program, why_no_backward: str = "", poison: Poison | None = None
 ) -> TensorModule:
-    """A module that computes the graph from which a program was lowered, by running the program.
+    """Make a module that computes the graph of a program by running the program.
 
     While gradients are recorded, a program of a joint graph runs up to its backward pass, and `backward` runs the rest.
     Where planned memory would be wrong, the operators of the graph run one by one: under transforms of `torch.func`,
-    `torch.compile`, autocast and other modes, for parameters of another dtype or device than those of the plan, and
-    where other gradients are asked for. `why_not_planned` tells which; `why_no_backward` is what it says of a program
-    without a backward pass. `poison` fills memory that the program may not read, for a check.
+    `torch.compile`, autocast and other modes, for parameters of another dtype or device than planned, and for other
+    gradients. `why_not_planned` tells the reason, which `why_no_backward` is for a program without a backward pass. For
+    a check, `poison` fills memory that the program may not read.
     """
     executor = Executor(program, poison)
     if isinstance(graph, JointGraph):
@@ -191,7 +191,7 @@ def to_program_module(
 
 
 def why_not_planned(module: TensorModule, *args: Any, **kwargs: Any) -> str | None:
-    """Why a call with these arguments would not run the program; None if it would."""
+    """Return why a call with these arguments would not run the program; None if it would."""
     if not isinstance(module.program, ProgramRunner):
         return "the module has no program"
     return module.program.why_not([*module.arguments(args, kwargs), *module.constants()])
@@ -228,7 +228,7 @@ class ProgramRunner(nn.Module):
         self._changed = {i for i, v in enumerate(accepted) if isinstance(v, Constant) and id(v.data) in changed}
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The outputs of the graph."""
+        """Compute the outputs of the graph."""
         if self.why_not(tensors) is not None:
             return self.operators(*tensors)
         if self._gradients is None or not _records_gradients(tensors):
@@ -236,7 +236,7 @@ class ProgramRunner(nn.Module):
         return Trained.apply(self._gradients, *self._own(tensors))
 
     def why_not(self, tensors: Sequence[torch.Tensor]) -> str | None:
-        """Why the program cannot run on these tensors; None if it can."""
+        """Return why the program cannot run on these tensors; None if it can."""
         reason = why_not_plain(tensors)
         if reason is None and _records_gradients(tensors):
             reason = self._why_no_gradients(tensors)
@@ -264,7 +264,7 @@ class ProgramRunner(nn.Module):
         return None
 
     def _own(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The tensors, with copies of the buffers that the call updates: the backward pass needs the old values."""
+        """Copy the buffers that the call updates: the backward pass needs the old values."""
         return [tensor.clone() if i in self._changed else tensor for i, tensor in enumerate(tensors)]
 
 

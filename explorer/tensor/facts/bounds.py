@@ -18,21 +18,21 @@ MAX_STEPS = 16
 """Maximum number of operators above a value that are searched for its bounds."""
 
 UNIT = overloads("sigmoid softmax.int _softmax")
-"""Operators whose results are between 0 and 1."""
+"""Operators with results between 0 and 1."""
 
 NOT_NEGATIVE = (*overloads("abs exp sqrt square softplus"), *RELUS, *UNIT)
-"""Operators whose floating-point results are never negative; those of integers may overflow."""
+"""Operators with floating-point results that are never negative; integers may overflow."""
 
 PICKS = (*MOVES, *overloads("max_pool2d channel_shuffle"))
-"""Operators whose results are numbers of their input."""
+"""Operators that return numbers of their input."""
 
 KEEP_SIGN = frozenset(getattr(aten, name) for name in ("sum", "mean", "mul", "add", "div", "mm", "bmm", "prod", "cat"))
 KEEP_SIGN |= frozenset((aten.amax, aten.amin, aten.rsqrt, *(target.overloadpacket for target in MOVES)))
-"""Operators whose results are never negative if their inputs are not, except for signed zeros and their inverses."""
+"""Operators that return no negative number for inputs without any, except for signed zeros and their inverses."""
 
 
 def clip_bounds(node: Apply) -> tuple[float, float] | None:
-    """The lower and upper bound of a clip or a relu; None for another operator, or for bounds that are not plain."""
+    """Return the bounds of a clip or a relu; None for another operator, or for bounds that are not plain."""
     target = node.op.target
     low, high = -torch.inf, torch.inf
     if target in RELUS:
@@ -52,7 +52,7 @@ def clip_bounds(node: Apply) -> tuple[float, float] | None:
 
 
 def _is_plain(bound: float, node: Apply) -> bool:
-    """Whether kernels compare with exactly this bound: not NaN, not -0, and representable in the dtype."""
+    """Return whether kernels compare with exactly this bound: not NaN, not -0, and representable in the dtype."""
     if bound != bound or (bound == 0 and copysign(1.0, bound) < 0):
         return False
     dtype = node.inputs[0].tensor_type.dtype
@@ -82,7 +82,7 @@ def relu_or_clip(variable: Variable, low: float, high: float) -> Variable:
 
 
 def value_range(variable: Variable, steps: int = MAX_STEPS) -> tuple[float, float]:
-    """Bounds of all numbers of a variable that are not NaN, as far as its operators tell."""
+    """Bound all numbers of a variable that are not NaN, as far as its operators tell."""
     number = splat_number(variable)
     if isinstance(number, int | float):
         return (number, number) if number == number else (-inf, inf)
@@ -113,7 +113,7 @@ def _is_never_negative(node: Apply) -> bool:
 
 
 def is_nonnegative(variable: Variable, steps: int = MAX_STEPS) -> bool:
-    """Whether no element is known to be below zero; elements may be NaN, or the inverse of -0.
+    """Return whether no element is known to be below zero; elements may be NaN, or the inverse of -0.
 
     False for integers, which may overflow.
     """
@@ -134,7 +134,7 @@ def is_nonnegative(variable: Variable, steps: int = MAX_STEPS) -> bool:
 
 
 def may_hold_padding_only(op: Op) -> bool:
-    """Whether a window of max pooling may contain only padding, so that its result is -inf: dilated windows may."""
+    """Return whether a window of max pooling may contain only padding (if dilated); its result is then -inf."""
     given = op.attributes
     return any(given.get("padding") or ()) and any(step > 1 for step in given.get("dilation") or ())
 
@@ -152,7 +152,7 @@ COMPUTING = overloads(
     "exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal square sin cos erf",
     "pow.Tensor_Scalar pow.Scalar fmod.Scalar remainder.Scalar",
 )
-"""Unary operators whose vectorized kernels may round the ends of a tensor differently than its middle."""
+"""Unary operators with vectorized kernels that may round the ends of a tensor differently than its middle."""
 
 UNARY = (*SELECTING, *COMPUTING)
 
@@ -166,11 +166,11 @@ BINARY_COMPUTING = overloads(
     "pow.Tensor_Tensor fmod.Tensor remainder.Tensor atan2 div.Tensor_mode floor_divide",
     "maximum minimum max.other min.other",
 )
-"""Binary operators whose bits may depend on positions: vectorized kernels may return the other one of 0 and -0."""
+"""Binary operators with bits that depend on positions: vectorized kernels may return the other one of 0 and -0."""
 
 
 def keeps_bits(node: Apply) -> bool:
-    """Whether the bits of an elementwise operator do not depend on positions, because it rounds at most once.
+    """Return whether the bits of an elementwise operator do not depend on positions, because it rounds at most once.
 
     Complex arithmetic rounds more than once, and so does a sum with `alpha`.
     """

@@ -38,7 +38,7 @@ def reapply(node: Apply, inputs: Sequence[Variable], **attributes: Any) -> Varia
 
 
 def gradient_on_ties(node: Apply) -> Declined | None:
-    """The reason why a rule must not change the gradient at ties and on bounds; None if it may."""
+    """Return the reason why a rule must not change the gradient at ties and on bounds; None if it may."""
     found = first_trained(*node.inputs)
     if found is None:
         return None
@@ -54,7 +54,7 @@ PICKS_BY_INDEX = frozenset(
         *("flip", "roll", "tril", "triu", "constant_pad_nd", "pad", "one_hot"),
     )
 )
-"""Operators whose results are numbers of their inputs, selected by other inputs or by position."""
+"""Operators that select numbers of their inputs, by other inputs or by position."""
 
 QUANTIZED_SUMS = (q.matmul, q.linear, q.conv2d, q.avg_pool2d, q.adaptive_avg_pool2d)
 """Operators that add up real numbers and return integers, which are rounded otherwise if the sum is."""
@@ -75,12 +75,12 @@ def without_copy(node: Apply, source: Variable, *, rounding: bool = False) -> "l
 
 
 def _draws_numbers(client: Apply) -> bool:
-    """Whether it draws a random number per element, in the order of memory."""
+    """Return whether it draws a random number per element, in the order of memory."""
     return not plain(client.op) and client.op.attributes.get("train") is not False
 
 
 def depends_on_strides(client: Apply) -> bool:
-    """Whether an operator may compute other bits for the same numbers with other strides."""
+    """Return whether an operator may compute other bits for the same numbers with other strides."""
     if _draws_numbers(client) or client.op.target in QUANTIZED_SUMS:
         return True
     exact = keeps_bits(client) or client.op.name in MOVES_DATA or client.op.target in (*MOVES, q.dequantize_op)
@@ -89,7 +89,7 @@ def depends_on_strides(client: Apply) -> bool:
 
 
 def _has_same_strides(node: Apply, source: Variable) -> bool:
-    """Whether a copy has the strides of its source: a view, or a copy of a dense tensor that preserves its format."""
+    """Return whether a copy has the strides of its source: a view, or a dense copy that preserves its format."""
     if node.op.target in SAME_STRIDES:
         return True
     keeps = node.op.target in (aten.clone.default, aten._to_copy.default)
@@ -110,7 +110,7 @@ def replace_unless_aliased(node: Apply, source: Variable) -> "list[Variable] | D
 
 
 def would_alias(old: Variable, new: Variable) -> Declined | None:
-    """The reason not to replace `old` by `new`: an output of the graph would share memory with an input or constant."""
+    """Return why not to replace `old` by `new`: an output of the graph would share memory with an input or constant."""
     if not any(client is None for view in memory_views(old) for client, _ in view.clients):
         return None
     root = next((root for root in memory_roots(new) if root.owner is None), None)

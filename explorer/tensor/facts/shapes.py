@@ -33,12 +33,12 @@ MOVES = (*RESHAPES, *TRANSPOSES, *PARTS, *COPIES, *overloads("expand repeat"))
 
 
 def shape_of(variable: Variable) -> tuple[int, ...]:
-    """The shape of a tensor variable."""
+    """Return the shape of a tensor variable."""
     return variable.tensor_type.shape
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front."""
+    """Return an axis counted from the front."""
     return axis % rank if rank else 0
 
 
@@ -52,13 +52,13 @@ def axes_of(dims: "int | Sequence[int] | None", rank: int) -> tuple[int, ...]:
 
 
 def permutation_of(variable: Variable) -> tuple[int, ...] | None:
-    """For each axis of a transposed variable the axis of the transpose's input; None if it is not transposed."""
+    """Return the permutation of a transposed variable, by axes of the input; None if it is not transposed."""
     node = owned_by(variable, *TRANSPOSES)
     return None if node is None else axis_order(node)
 
 
 def axis_order(transpose: Apply) -> tuple[int, ...]:
-    """For each axis of the result of a transpose the axis of its input."""
+    """Return the permutation of a transpose: the axis of its input for each axis of its result."""
     return _permutation(transpose.op, len(shape_of(transpose.inputs[0])))
 
 
@@ -71,12 +71,12 @@ def _permutation(op: Op, rank: int) -> tuple[int, ...]:
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
-    """The inverse of a permutation."""
+    """Return the inverse of a permutation."""
     return tuple(list(order).index(axis) for axis in range(len(order)))
 
 
 def reorder(values: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
-    """One value per axis, reordered as the axes are."""
+    """Reorder one value per axis as the axes are."""
     return tuple(values[axis] for axis in order)
 
 
@@ -98,7 +98,7 @@ SPLITS = overloads("split.Tensor split_with_sizes chunk split.sizes tensor_split
 SLICES = overloads("slice.Tensor narrow")
 
 _starts: WeakKeyDictionary[Apply, list[int]] = WeakKeyDictionary()
-"""Where the parts of a split begin, computed once: a split may have thousands."""
+"""The starts of the parts of a split, computed once: a split may have thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Slice:
 
 
 def slice_of(variable: Variable) -> Slice | None:
-    """The slice that a variable is; None if it is not a slice, or one with steps."""
+    """Return the slice that a variable is; None if it is not a slice, or one with steps."""
     owner = variable.owner
     if owner is None:
         return None

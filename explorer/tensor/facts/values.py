@@ -12,47 +12,47 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 
 def owned_by(variable: Variable, *targets: object) -> Apply | None:
-    """The owner of a variable if its overload is one of these."""
+    """Return the owner of a variable if its overload is one of these."""
     owner = variable.owner
     return owner if owner is not None and owner.op.target in targets else None
 
 
 def read_once(variable: Variable) -> bool:
-    """Whether it has at most one use, so that it is removed when that use is replaced."""
+    """Return whether it has at most one use, so that it is removed when that use is replaced."""
     return len(variable.clients) < 2
 
 
 def only_user(variable: Variable) -> Apply | None:
-    """The only application that uses a variable; None if there are more uses, or it is an output of the graph."""
+    """Return the only user of a variable; None if there are more uses, or it is an output of the graph."""
     clients = list(variable.clients)
     return clients[0][0] if len(clients) == 1 else None
 
 
 def is_real(variable: Variable) -> bool:
-    """Whether its elements are real numbers in floating point."""
+    """Return whether its elements are real numbers in floating point."""
     kind = variable.type
     return isinstance(kind, TensorType) and kind.dtype.is_floating_point
 
 
 def is_floating(variable: Variable) -> bool:
-    """Whether its elements are floating-point or complex numbers, so that a quotient has their dtype."""
+    """Return whether its elements are floating-point or complex numbers, so that a quotient has their dtype."""
     kind = variable.type
     return isinstance(kind, TensorType) and (kind.dtype.is_floating_point or kind.dtype.is_complex)
 
 
 def have_dtype_of(result: Variable, *variables: Variable) -> bool:
-    """Whether variables have the dtype of a result, so that an operator on them computes in that dtype."""
+    """Return whether variables have the dtype of a result, so that an operator on them computes in that dtype."""
     return all(v.tensor_type.dtype == result.tensor_type.dtype for v in variables)
 
 
 def holds(dtype: torch.dtype, number: Any) -> bool:
-    """Whether a number is 0 or a normal number of a floating-point dtype."""
+    """Return whether a number is 0 or a normal number of a floating-point dtype."""
     limits = torch.finfo(dtype)
     return not number or limits.smallest_normal <= abs(number) <= limits.max
 
 
 def keeps_digits(dtype: torch.dtype, product: torch.Tensor, *factors: torch.Tensor) -> bool:
-    """Whether a product in double precision is finite in a dtype, and normal where all its factors are.
+    """Return whether a product in double precision is finite in a dtype, and normal where all its factors are.
 
     Without factors it only needs to be finite.
     """
@@ -63,7 +63,7 @@ def keeps_digits(dtype: torch.dtype, product: torch.Tensor, *factors: torch.Tens
 
 
 def rounds_exactly(dtype: torch.dtype, number: Any) -> bool:
-    """Whether a dtype represents a Python number exactly, which some kernels convert to it and others do not."""
+    """Return whether a dtype represents a Python number exactly, which some kernels convert to it and others do not."""
     if not isinstance(number, int | float) or number != number:
         return False
     try:
@@ -73,7 +73,7 @@ def rounds_exactly(dtype: torch.dtype, number: Any) -> bool:
 
 
 def is_short(variable: Variable) -> bool:
-    """Whether its elements are floating-point numbers of at most 16 bits; kernels compute on those in float32."""
+    """Return whether its elements are floating-point numbers of at most 16 bits, which kernels compute in float32."""
     return is_real(variable) and variable.tensor_type.dtype.itemsize < torch.float32.itemsize
 
 
@@ -82,19 +82,19 @@ FULLS = overloads("full full_like zeros zeros_like ones ones_like scalar_tensor"
 
 
 def known_tensor(variable: Variable | None) -> torch.Tensor | None:
-    """The content of a constant that is not trained; None for anything else."""
+    """Return the content of a constant that is not trained; None for anything else."""
     if isinstance(variable, Constant) and not variable.trainable:
         return variable.data.detach()
     return None
 
 
 def number_of(variable: Variable) -> Any:
-    """The number that all elements of a known constant are equal to; None if there is none."""
+    """Return the number that all elements of a known constant are equal to; None if there is none."""
     return variable.number if isinstance(variable, Constant) else None
 
 
 def splat_number(variable: Variable) -> Any:
-    """The number that all elements of a variable are equal to for any inputs; None if there is none."""
+    """Return the number that all elements of a variable are equal to for any inputs; None if there is none."""
     if isinstance(variable, Constant):
         return variable.number
     node = owned_by(variable, *FULLS)
@@ -109,32 +109,32 @@ def splat_number(variable: Variable) -> Any:
 
 
 def plain(op: Op) -> bool:
-    """Whether an operator is deterministic and does not overwrite its inputs."""
+    """Return whether an operator is deterministic and does not overwrite its inputs."""
     return not op.is_random and not op.target._schema.is_mutable
 
 
 def splat(kind: TensorType, number: Any, like: Variable | None = None) -> Constant:
-    """A constant filled with one number, stored once, on the device of `like`."""
+    """Return a constant filled with one number, stored once, on the device of `like`."""
     device = like.device if like is not None else None
     data = torch.tensor(number, dtype=kind.dtype, device=device).expand(kind.shape)
     return Constant(data, layout=kind.layout, quantization=kind.quantization)
 
 
 def full_like(variable: Variable, number: Any) -> Constant:
-    """A constant of the type and device of a variable, filled with one number."""
+    """Return a constant of the type and device of a variable, filled with one number."""
     return splat(variable.tensor_type, number, variable)
 
 
 def constant_like(old: Variable, data: torch.Tensor, name: str = "") -> Constant:
-    """A constant with new content and the name of an old one."""
+    """Return a constant with new content and the name of an old one."""
     kind = old.tensor_type
     return Constant(data.contiguous(), name or old.name, False, kind.layout, kind.quantization)
 
 
 def parameter_graphs(nodes: Sequence[Apply], inputs: Iterable[Variable]) -> list[Apply]:
-    """Those of a sorted list of applications that depend on constants and on no input, with what these need.
+    """Filter a sorted list for applications that depend on constants and on no input, and everything that they need.
 
-    Random operators, and what depends on them, belong to no parameter graph.
+    Random operators, and applications that depend on them, belong to no parameter graph.
     """
     given, called, settled = set(inputs), set[Apply](), set[Apply]()
     for node in nodes:
@@ -147,7 +147,7 @@ def parameter_graphs(nodes: Sequence[Apply], inputs: Iterable[Variable]) -> list
 
 
 def needed(nodes: Sequence[Apply], variables: Iterable[Variable]) -> set[Apply]:
-    """The applications of a sorted list that some variables depend on."""
+    """Return the applications of a sorted list that some variables depend on."""
     found = {v.owner for v in variables if v.owner is not None}
     for node in reversed(nodes):
         if node in found:
@@ -156,5 +156,5 @@ def needed(nodes: Sequence[Apply], variables: Iterable[Variable]) -> set[Apply]:
 
 
 def _is_weight(node: Apply, variable: Variable) -> bool:
-    """Whether an input of an application is a tensor of the module."""
+    """Return whether an input of an application is a tensor of the module."""
     return isinstance(variable, Constant) and variable not in node.numbers

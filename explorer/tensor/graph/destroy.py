@@ -153,7 +153,7 @@ class DestroyHandler(Feature):
     # ------------------------------------------------------------------ the order
 
     def _fits(self) -> bool:
-        """Whether all changed applications fit into the known order; if not, there may be another order."""
+        """Return whether all changed applications fit into the known order; if not, there may be another order."""
         if not self._positions:
             return False
         for node in (*self._changed, *self._suspects):
@@ -187,7 +187,7 @@ class DestroyHandler(Feature):
 
 
 def _readers(node: Apply) -> dict[Apply, None]:
-    """The applications that read memory that another application overwrites."""
+    """Return the applications that read memory that another application overwrites."""
     readers: dict[Apply, None] = {}
     for position in destroyed_inputs(node.op):
         for root in memory_roots(node.inputs[position]):
@@ -211,7 +211,7 @@ def _check_root(node: Apply, position: int, root: Variable) -> None:
 
 
 def overlaps_itself(variable: Variable) -> bool:
-    """Whether two elements of a view may share a memory location, as in a result of `expand`."""
+    """Return whether two elements of a view may share a memory location, as in a result of `expand`."""
     if not _is_view(variable):
         return False
     with on_fakes():
@@ -230,7 +230,7 @@ def _is_view(variable: Variable) -> bool:
 
 
 def _fake_view(variable: Variable) -> torch.Tensor:
-    """A fake tensor with the strides of a view of contiguous memory."""
+    """Return a fake tensor with the strides of a view of contiguous memory."""
     owner = variable.owner
     if owner is None or not _is_view(variable):
         kind = variable.tensor_type

@@ -34,21 +34,21 @@ class Feature:
         """Called after it was detached."""
 
     def on_import(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
-        """An application entered the graph."""
+        """Note an application that entered the graph."""
 
     def on_prune(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
-        """An application left the graph."""
+        """Note an application that left the graph."""
 
     def on_change_input(
         self, graph: "FunctionGraph", node: Apply | None, index: int, old: Variable, new: Variable, reason: object
     ) -> None:
-        """An application (None: the outputs) reads another variable at a position."""
+        """Note that an application (None: the outputs) reads another variable at a position."""
 
     def on_layout(self, graph: "FunctionGraph", variable: Variable, old: TensorType) -> None:
-        """The axes of a variable got another layout name; `old` is the type that it had."""
+        """Note a new layout name of a variable; `old` is its previous type."""
 
     def on_begin(self, graph: "FunctionGraph") -> None:
-        """A transaction begins."""
+        """Note the begin of a transaction."""
 
     def on_apply(
         self,
@@ -58,7 +58,7 @@ class Feature:
         new: Sequence[Variable],
         matched: Sequence[Apply],
     ) -> None:
-        """A transaction replaced `old` by `new`; `matched` are the applications that the rule matched."""
+        """Note that a transaction replaced `old` by `new`; `matched` are the applications that the rule matched."""
 
     def on_revert(
         self,
@@ -68,7 +68,7 @@ class Feature:
         matched: Sequence[Apply],
         error: BaseException,
     ) -> None:
-        """A transaction was reverted because of an error."""
+        """Note that a transaction was reverted because of an error."""
 
     def on_validate(self, graph: "FunctionGraph") -> None:
         """Raises: InconsistencyError if it refuses the current graph."""
@@ -122,7 +122,7 @@ class NodeFinder(Feature):
         self._nodes[node.op].pop(node, None)
 
     def get_nodes(self, op: Op) -> tuple[Apply, ...]:
-        """The applications of an operator. Raises: OperatorError if `op` is not an operator."""
+        """Return the applications of an operator. Raises: OperatorError if `op` is not an operator."""
         if not isinstance(op, Op):
             raise OperatorError(f"expected an operator, got {op!r}, a {type(op).__name__}")
         return tuple(self._nodes.get(op, ()))
@@ -143,6 +143,6 @@ class ChangeTracker(Feature):
         self._changed = True
 
     def take(self) -> bool:
-        """Whether anything changed since the last call."""
+        """Return whether anything changed since the last call."""
         changed, self._changed = self._changed, False
         return changed

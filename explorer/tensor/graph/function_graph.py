@@ -47,9 +47,9 @@ class FunctionGraph:
         self.ids: dict[Variable, int] = {}
         """Numbers of inputs and constants; applications have theirs in `id`. A number is never used twice."""
         self.made_by: dict[Apply, str] = {}
-        """Which rewriter made an application; those of the beginning are not in it."""
+        """The rewriters that made applications; initial applications are not in it."""
         self.interface = PLAIN
-        """How the graph is called."""
+        """The calling convention."""
         self.order = Order()
         self.observer: GraphObserver = NO_OBSERVER
         """Receives scopes, refusals and limits; a recording observer replaces it when it is attached."""
@@ -84,7 +84,7 @@ class FunctionGraph:
         return node in self.nodes
 
     def toposort(self) -> list[Apply]:
-        """The applications in topological order, which respects the features and is the same for equal graphs.
+        """Return the applications in topological order, which respects the features and is the same for equal graphs.
 
         Random operators keep the order of the program as far as their inputs allow.
         Raises: CycleError if the orderings of features are impossible.
@@ -102,16 +102,16 @@ class FunctionGraph:
         return tuple(v for v in self.ids if isinstance(v, Constant) and v.clients)
 
     def users(self, node: Apply) -> tuple[Apply, ...]:
-        """The applications that read a result of a node, each once."""
+        """Return the applications that read a result of a node, each once."""
         found = {client: None for v in node.outputs for client, _ in v.clients if client is not None}
         return tuple(found)
 
     def is_output(self, node: Apply) -> bool:
-        """Whether a result of a node is an output of the graph."""
+        """Return whether a result of a node is an output of the graph."""
         return any(client is None for v in node.outputs for client, _ in v.clients)
 
     def clone(self) -> "FunctionGraph":
-        """A copy without features."""
+        """Return a copy without features."""
         copy = FunctionGraph(self.inputs, self.outputs)
         copy.interface = self.interface
         return copy
@@ -143,7 +143,7 @@ class FunctionGraph:
         feature.on_detach(self)
 
     def feature(self, kind: type[Feature]) -> Any:
-        """The attached feature of a class, or None."""
+        """Return the attached feature of a class, or None."""
         return next((feature for feature in self.features if isinstance(feature, kind)), None)
 
     def __getattr__(self, name: str) -> Any:
@@ -174,7 +174,7 @@ class FunctionGraph:
         self.replace_all([(old, new)], reason)
 
     def replace_all(self, pairs: Sequence[tuple[Variable, Variable]], reason: object = None) -> None:
-        """Several replacements as one, without asking features. Raises: as `change_node_input`."""
+        """Make several replacements in one transaction, without asking features. Raises: as `change_node_input`."""
         self._transactions.replace_all(pairs, reason)
 
     def replace_validate(self, old: Variable, new: Variable, reason: object = None) -> None:
@@ -189,7 +189,7 @@ class FunctionGraph:
         matched: Sequence[Apply] = (),
         layouts: Mapping[Variable, str] = NO_LAYOUTS,
     ) -> None:
-        """Several replacements as one: all of them, and all features agree, or none.
+        """Make several replacements in one transaction: all of them if all features agree, or none.
 
         `remove` are applications and variables that must be removed by this, and for good; `matched` are the
         applications that a rule matched, the root first, for the record. `layouts` names the order of the axes of
@@ -205,7 +205,7 @@ class FunctionGraph:
             feature.on_validate(self)
 
     def checkpoint(self) -> int:
-        """A mark to which `undo` can revert."""
+        """Return a mark to which `undo` can revert."""
         return len(self._transactions.changes)
 
     def undo(self, mark: int) -> None:
@@ -245,7 +245,7 @@ class FunctionGraph:
                 raise GraphError(f"%{node.id} {node.op.name} is in the graph, but no output needs it")
 
     def text(self, *, ids: bool = False) -> str:
-        """One line per application, numbered from the inputs on: equal for equal graphs.
+        """Return one line per application, numbered from the inputs on: equal for equal graphs.
 
         With `ids` they have the numbers that `why_not`, errors and `print(trace.graph_at(step))` use.
         """
@@ -280,7 +280,7 @@ class FunctionGraph:
 
 
 def clone_variables(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, Variable]:
-    """Copies of all variables from inputs to outputs; constants are shared in content, not in identity."""
+    """Copy all variables from inputs to outputs; constants are shared in content, not in identity."""
     copies: dict[Variable, Variable] = {v: Variable(v.type, None, 0, v.name, v.device, v.requires_grad) for v in inputs}
 
     def copy(variable: Variable) -> Variable:

@@ -16,7 +16,7 @@ from explorer.tensor.ir.schemas import exact
 
 
 def in_order(args: tuple[Any, ...], kwargs: dict[str, Any], spec: pytree.TreeSpec, collected: Sequence[str]) -> Any:
-    """The arguments with the keys of keywords and dicts in the order of the export, where they are the same keys.
+    """Put keywords and keys of dicts into the order of the export, where the keys are the same.
 
     `collected` are the keywords that the module collects (`**kwargs`): it sees their order.
     Raises: OperatorError if these come in another order than in the export.
@@ -32,7 +32,7 @@ def in_order(args: tuple[Any, ...], kwargs: dict[str, Any], spec: pytree.TreeSpe
 
 
 def why_not_same(wanted: pytree.TreeSpec, found: pytree.TreeSpec) -> str:
-    """The first difference of two structures of arguments: `expected X, got Y`."""
+    """Return the first difference of two structures of arguments: `expected X, got Y`."""
     names = [set(spec.child(1).context) for spec in (wanted, found)]
     if wanted.child(0).num_children != found.child(0).num_children or names[0] != names[1]:
         return f"expected {_describe(wanted)}, as when the module was exported, got {_describe(found)}"
@@ -70,7 +70,7 @@ def _describe(spec: pytree.TreeSpec) -> str:
 
 
 def _kind(spec: pytree.TreeSpec) -> str:
-    """A structure in words, without what is inside."""
+    """Describe a structure without its contents."""
     if spec.is_leaf():
         return "one value"
     if spec.type in (dict, OrderedDict):
@@ -139,7 +139,7 @@ class Sharing:
     outputs: frozenset[int] = frozenset()
 
     def is_within(self, other: "Sharing") -> bool:
-        """Whether the other shares at least as much."""
+        """Return whether the other shares at least as much."""
         return self.inputs <= other.inputs and self.constants <= other.constants and self.outputs <= other.outputs
 
 
@@ -175,7 +175,7 @@ class Interface:
         return self
 
     def with_strides(self, results: Sequence[torch.Tensor], arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Copy results unless a caller can write into them, and read them as fast, as those of the module.
+        """Copy results, unless a caller can write into and read them like the results of the module.
 
         Arguments with the strides of the export have results with the strides of the module, if these are dense. For
         other arguments it is only known whether a result of the module has overlapping elements.
@@ -187,7 +187,7 @@ class Interface:
         return [_lay_out(value, wanted, alike) for value, wanted in zip(results, self.result_strides, strict=True)]
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The tensors that the graph accepts: keywords by name, and the values of dicts by key.
+        """Return the tensors that the graph accepts: keywords by name, and the values of dicts by key.
 
         Raises: OperatorError for arguments of another structure or value.
         """
@@ -212,13 +212,13 @@ class Interface:
     def ordered_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments in the order of the export. Raises: OperatorError if the module may see another order."""
+        """Put arguments into the order of the export. Raises: OperatorError if the module may see another order."""
         if self.arguments is None:
             return args, kwargs
         return in_order(args, kwargs, self.arguments, self.collected_keywords)
 
     def structured_results(self, results: list[Any]) -> Any:
-        """The results in the structure that the module returned."""
+        """Return the results in the structure that the module returned."""
         if self.results is None:
             return results[0] if len(results) == 1 else tuple(results)
         flat = list(results)
@@ -228,7 +228,7 @@ class Interface:
 
 
 def same_strides(shape: Sequence[int], one: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether strides are the same for a shape: axes of size 1, and empty tensors, have no stride."""
+    """Return whether strides are the same for a shape: axes of size 1, and empty tensors, have no stride."""
     return 0 in shape or all(a == b for size, a, b in zip(shape, one, other, strict=True) if size != 1)
 
 

@@ -13,7 +13,7 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 
 def first_trained(*variables: Variable) -> Variable | None:
-    """The first constant or input with a gradient on which one of some variables depends; None if there is none.
+    """Return the first constant or input with a gradient on which one of some variables depends; None if there is none.
 
     Only variables with `requires_grad` are visited.
     """
@@ -59,14 +59,14 @@ class KeepGradients(Feature):
 
 
 def sharing_of(graph: FunctionGraph) -> tuple[Sharing, ...]:
-    """The sharing of each output of a graph."""
+    """Return the sharing of each output of a graph."""
     positions = {variable: i for i, variable in enumerate(graph.inputs)}
     roots = [frozenset(memory_roots(output)) for output in graph.outputs]
     return tuple(_sharing(position, roots, positions) for position in range(len(roots)))
 
 
 def outputs_to_copy(graph: FunctionGraph) -> frozenset[int]:
-    """The positions of outputs that share more memory than at import; none if that is unknown."""
+    """Return the positions of outputs that share more memory than at import; none if that is unknown."""
     known = graph.interface.shared
     if known is None:
         return frozenset()

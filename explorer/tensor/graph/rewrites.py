@@ -17,7 +17,7 @@ class Declined:
     node: Apply | None = None
 
     def refusal(self, rule: str, root: Apply) -> Refusal:
-        """The refusal of a rule that was tried at a root, for the record."""
+        """Return the refusal of a rule that was tried at a root, for the record."""
         at = self.node if self.node is not None and self.node.id >= 0 else root
         return Refusal(rule, root.id, 0, at.id, RefusalKind.DECLINED, found=self.reason)
 
@@ -38,17 +38,17 @@ class GraphObserver(Protocol):
     def __bool__(self) -> bool: ...
 
     def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
-        """A part of the pipeline: all changes inside are recorded under its name; `rules` are those that it tries."""
+        """Record all changes inside under the name of a part of the pipeline, which tries `rules`."""
         ...
 
     def on_limit(self, what: str, limit: int, message: str) -> None:
-        """A limit was reached."""
+        """Note a limit that was reached."""
         ...
 
     def on_failure(self, error: str) -> None:
-        """A rule raised and the compilation ends."""
+        """Note that a rule raised and the compilation ends."""
         ...
 
     def on_refusal(self, refusal: Refusal) -> None:
-        """A rule was tried and does not apply."""
+        """Note that a rule was tried and does not apply."""
         ...

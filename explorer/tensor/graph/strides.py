@@ -29,10 +29,10 @@ STRIDE_SENSITIVE = frozenset(
         *(aten.native_group_norm, aten._cdist_forward, aten._pdist_forward),
     )
 )
-"""Operators of PyTorch whose values, or whose acceptance of a tensor, depend on its strides."""
+"""Operators of PyTorch that return other values, or refuse a tensor, for other strides."""
 
 OWN = ("aten", "explorer", "prims", "quantized_decomposed")
-"""Namespaces whose operators do not depend on strides, except those above."""
+"""Namespaces of operators that do not depend on strides, with the exceptions above."""
 
 MAX_ABOVE = 64
 """Maximum number of applications through which strides are followed without a graph; beyond, they count as dense."""
@@ -42,13 +42,13 @@ MAX_BELOW = 256
 
 
 def is_stride_sensitive(op: Op) -> bool:
-    """Whether the values of an operator, or whether it runs at all, depend on the strides of its tensors."""
+    """Return whether the values of an operator, or whether it runs at all, depend on the strides of its tensors."""
     other_numbers = op.target is aten.view.dtype
     return other_numbers or op.packet in STRIDE_SENSITIVE or op.target.namespace not in OWN
 
 
 def first_stride_sensitive_user(copy: Variable, source: Variable, is_sensitive: Callable[[Apply], bool]) -> str | None:
-    """The first user of a copy, or output, that depends on its strides being other than those of its source; or None.
+    """Find the first user of a copy, or output, that would notice the strides of its source; or None.
 
     `is_sensitive` tells whether an operator that accepts any strides nevertheless depends on them.
     """
@@ -62,7 +62,7 @@ def first_stride_sensitive_user(copy: Variable, source: Variable, is_sensitive: 
 class _Strides:
     """The strides of variables, if inputs are dense in the order of their axes, or in the reverse order.
 
-    Those of applications that `is_kept` accepts are kept until they are removed or computed again.
+    They are kept for applications that `is_kept` accepts, until these are removed or computed again.
     """
 
     def __init__(self, reverse: bool, is_kept: Callable[[Apply], bool] | None = None) -> None:
@@ -71,7 +71,7 @@ class _Strides:
         self._kept: dict[Apply, tuple[Strides, ...]] = {}
 
     def of(self, *variables: Variable) -> list[Strides]:
-        """The strides of some variables."""
+        """Return the strides of some variables."""
         found: dict[Apply, tuple[Strides, ...]] = {}
         for variable in variables:
             self._find(variable.owner, found)
@@ -120,7 +120,7 @@ class _Strides:
     def first_user(
         self, old: Variable, new: Variable, is_sensitive: Callable[[Apply], bool], *, outputs: bool = False
     ) -> str | None:
-        """The first user of `old` that is sensitive to the strides of `new`; None if there is none."""
+        """Return the first user of `old` that is sensitive to the strides of `new`; None if there is none."""
         before, after = self.of(old, new)
         if _same(old, before, after):
             return None
@@ -210,7 +210,7 @@ class KeepStrides(Feature):
         self._suspects.clear()
 
     def first_user(self, old: Variable, new: Variable, is_sensitive: Callable[[Apply], bool]) -> str | None:
-        """The first user of `old` that is sensitive to the strides of `new`; None if there is none."""
+        """Return the first user of `old` that is sensitive to the strides of `new`; None if there is none."""
         found = (strides.first_user(old, new, is_sensitive) for strides in self._strides)
         return next((user for user in found if user is not None), None)
 
@@ -231,7 +231,7 @@ def _same(variable: Variable, one: Strides, other: Strides) -> bool:
 
 
 def _dense(kind: ValueType, reverse: bool) -> Strides:
-    """Strides without gaps, with the last axis running fastest; in the reverse order the first one."""
+    """Return strides without gaps, with the last axis running fastest, or in the reverse order the first."""
     shape: Sequence[int] = kind.shape if isinstance(kind, TensorType) else ()
     strides: list[int] = []
     step = 1
@@ -243,7 +243,7 @@ def _dense(kind: ValueType, reverse: bool) -> Strides:
 
 @lru_cache(maxsize=100_000)
 def _results(op: Op, kinds: tuple[ValueType, ...], strides: tuple[Strides, ...]) -> tuple[Strides, ...] | None:
-    """The strides of the results of an operator for inputs of these strides; None if it refuses them."""
+    """Return the strides of the results of an operator for inputs of these strides; None if it refuses them."""
     given = [(kind, stride) for kind, stride in zip(kinds, strides, strict=True) if isinstance(kind, TensorType)]
     try:
         with on_fakes():

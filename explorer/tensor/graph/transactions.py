@@ -48,7 +48,7 @@ class Transactions:
             self._change(node, index, new, reason)
 
     def replace_all(self, pairs: Sequence[tuple[Variable, Variable]], reason: object) -> None:
-        """Several replacements as one, without asking features.
+        """Make several replacements in one transaction, without asking features.
 
         Raises: TypeMismatchError, CycleError, GraphError, InconsistencyError; then nothing has changed.
         """
@@ -63,7 +63,7 @@ class Transactions:
         matched: Sequence[Apply],
         layouts: Mapping[Variable, str],
     ) -> None:
-        """Several replacements as one, if all features agree.
+        """Make several replacements in one transaction, if all features agree.
 
         Raises: as `replace_all`; RuleError if something in `remove` is still in the graph.
         """
@@ -137,7 +137,7 @@ class Transactions:
     # ------------------------------------------------------------------ checks
 
     def _check(self, node: Apply | None, old: Variable, new: Variable) -> list[Apply]:
-        """The applications that would enter the graph. Raises: as `replace_all`."""
+        """Return the applications that would enter the graph. Raises: as `replace_all`."""
         graph = self._graph
         if old.type != new.type:
             raise TypeMismatchError(f"{_short(new)} is a {new.type} and cannot replace a {old.type}")
@@ -194,12 +194,12 @@ class Transactions:
 
 
 def text_of(error: BaseException) -> str:
-    """The message of an error, with its class if it is not one of ours."""
+    """Return the message of an error, with its class if it is not one of ours."""
     return str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
 
 
 def _worse(error: BaseException, raised: ErrorCollector) -> BaseException | None:
-    """The worst error of features if it is not an `Exception`, or `error` only a refusal; else add a note of it."""
+    """Return the worst error of features if it is not an `Exception`, or `error` a refusal; else add a note."""
     found = raised.worst()
     if found is None:
         return None

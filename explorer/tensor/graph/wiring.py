@@ -37,7 +37,7 @@ class Order:
         self._given = 0
 
     def add(self, node: Apply, below: float | None = None) -> None:
-        """Assign a new application a label above those of its inputs, if possible below a position."""
+        """Assign a new application a label above its inputs, if possible below a position."""
         low = max((self._label[source][0] for source in _sources(node)), default=0.0)
         if below is not None and below - low > TOO_CLOSE:
             position = (low + below) / 2
@@ -52,11 +52,11 @@ class Order:
         self._label.pop(node, None)
 
     def label(self, node: Apply) -> float:
-        """The position of an application, at least as large as those of its inputs."""
+        """Return the position of an application, which is not below its inputs."""
         return self._label[node][0]
 
     def labels(self, nodes: Iterable[Apply]) -> dict[Apply, Label]:
-        """The labels of some applications, to be restored with `restore`."""
+        """Return the labels of some applications, to be restored with `restore`."""
         return {node: self._label[node] for node in nodes}
 
     def restore(self, labels: Mapping[Apply, Label]) -> None:
@@ -64,7 +64,7 @@ class Order:
         self._label.update(labels)
 
     def path(self, source: Variable, targets: Iterable[Apply]) -> Apply | None:
-        """One of the targets that `source` depends on, or None: the one that must not read it."""
+        """Find a target that `source` depends on, which must not read it; None if there is none."""
         wanted = {node for node in targets if node in self._label}
         start = source.owner
         if not wanted or start is None:
@@ -83,7 +83,7 @@ class Order:
         return None
 
     def plan_labels(self, node: Apply, source: Apply) -> dict[Apply, Label]:
-        """The labels that must change for `node` to read `source`, which does not depend on it.
+        """Return the labels that must change for `node` to read `source`, which does not depend on it.
 
         The affected region consists of the users of `node` before `source` and the applications after `node` that
         `source` needs. They exchange their labels.
@@ -97,13 +97,13 @@ class Order:
         return dict(zip(moved, sorted([*first.values(), *last.values()]), strict=True))
 
     def sort(self, nodes: Iterable[Apply]) -> list[Apply]:
-        """Applications in topological order."""
+        """Sort applications topologically."""
         return sorted(nodes, key=self._label.__getitem__)
 
     def _reachable(
         self, start: Apply, around: Callable[[Apply], Iterator[Apply]], is_between: Callable[[Label], bool]
     ) -> dict[Apply, Label]:
-        """Applications reachable through labels between two bounds, and their labels."""
+        """Find the applications reachable through labels between two bounds, and their labels."""
         found = {start: self._label[start]}
         waiting = [start]
         while waiting:
@@ -136,7 +136,7 @@ class Change:
     removed: list[Apply] = field(default_factory=list[Apply], repr=False)
     """The applications that left with the old one, inputs last; filled in during the change, as are the next fields."""
     labels: dict[Apply, Label] = field(default_factory=dict[Apply, Label], repr=False)
-    """The previous labels of applications whose label changed or was removed."""
+    """The labels before the change, where one changed or was removed."""
     named: list[Apply] = field(default_factory=list[Apply], repr=False)
     """The applications that were never in the graph before."""
     requires_grad: list[Variable] = field(default_factory=list[Variable], repr=False)
@@ -157,7 +157,7 @@ class ErrorCollector(list[BaseException]):
         return True
 
     def worst(self) -> BaseException | None:
-        """The first error, with notes of the others; one that is not an `Exception` has precedence."""
+        """Return the first error, with notes of the others; one that is not an `Exception` has precedence."""
         if not self:
             return None
         worst = next((error for error in self if not isinstance(error, Exception)), self[0])
@@ -174,7 +174,7 @@ class ErrorCollector(list[BaseException]):
 
 
 def read_at(graph: "FunctionGraph", node: Apply | None, index: int) -> Variable:
-    """The variable that an application (None: the outputs) reads at a position."""
+    """Return the variable that an application (None: the outputs) reads at a position."""
     return graph.outputs[index] if node is None else node.inputs[index]
 
 
@@ -211,7 +211,7 @@ def import_variable(graph: "FunctionGraph", variable: Variable) -> None:
 
 
 def apply_change(graph: "FunctionGraph", change: Change) -> None:
-    """Apply a change whose leaves have numbers. Raises: errors of features, after all features were notified."""
+    """Apply a change; its leaves have numbers. Raises: errors of features, after all features were notified."""
     node, new = change.node, change.new
     location, below = _location_of(change), graph.order.label(node) if node is not None else None
     for coming in change.added:
@@ -262,7 +262,7 @@ def revert_change(graph: "FunctionGraph", change: Change, raised: ErrorCollector
 
 
 def _location_of(change: Change) -> SourceLocation:
-    """The source location of the replaced variable; if it has none, that of its user."""
+    """Return the source location of the replaced variable; if it has none, the location of its user."""
     replaced = change.old.owner.location if change.old.owner is not None else NOWHERE
     return change.node.location if replaced == NOWHERE and change.node is not None else replaced
 
@@ -338,7 +338,7 @@ def _notify(graph: "FunctionGraph", change: Change, raised: ErrorCollector) -> N
 
 
 def name_of(reason: object) -> str:
-    """The name under which a change is recorded: that of a rewriter, or a string."""
+    """Return the name under which a change is recorded: the name of a rewriter, or a string."""
     if isinstance(reason, str):
         return reason
     return str(getattr(reason, "name", "")) or ("a change by hand" if reason is None else type(reason).__name__)

@@ -19,24 +19,24 @@ from explorer.tensor.ir.variables import Apply, Variable
 
 @cache
 def _written_arguments(target: OpOverload) -> frozenset[str]:
-    """The arguments of the schema that a call overwrites."""
+    """Return the arguments of the schema that a call overwrites."""
     marks = {argument.name: argument.alias_info for argument in target._schema.arguments}
     return frozenset(name for name, mark in marks.items() if mark is not None and mark.is_write)
 
 
 def destroyed_inputs(op: Op) -> tuple[int, ...]:
-    """The positions of the inputs that an operator overwrites."""
+    """Return the positions of the inputs that an operator overwrites."""
     written = _written_arguments(op.target)
     return tuple(i for i, name in enumerate(op.input_names()) if name in written) if written else ()
 
 
 def destroys(node: Apply) -> bool:
-    """Whether an application overwrites an input."""
+    """Return whether an application overwrites an input."""
     return bool(_written_arguments(node.op.target)) and bool(destroyed_inputs(node.op))
 
 
 def shared_inputs(node: Apply) -> tuple[tuple[int, ...], ...]:
-    """For each result the positions of the inputs whose memory it may share.
+    """Return, for each result, the positions of the inputs that may share its memory.
 
     Raises: OperatorError for an operator that needs the numbers of its inputs.
     """
@@ -66,7 +66,7 @@ def _find_sharing(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...
 
 
 def _declared_sharing(op: Op) -> tuple[tuple[int, ...], ...]:
-    """Sharing as the schema declares it; a list of results may share what its elements may share."""
+    """Return the sharing that the schema declares; a list of results may share memory as its elements may."""
     names = op.input_names()
     marks = {argument.name: argument.alias_info for argument in op.target._schema.arguments}
     found: list[tuple[int, ...]] = []
@@ -82,7 +82,7 @@ def _declared_sharing(op: Op) -> tuple[tuple[int, ...], ...]:
 
 
 def memory_roots(variable: Variable) -> Iterator[Variable]:
-    """The variables that own the memory that a variable may share; possibly the variable itself."""
+    """Yield the variables that own the memory that a variable may share; possibly the variable itself."""
     seen: set[Variable] = set()
     waiting = [variable]
     while waiting:
@@ -97,7 +97,7 @@ def memory_roots(variable: Variable) -> Iterator[Variable]:
 
 
 def _viewed_inputs(variable: Variable) -> list[Variable]:
-    """The inputs of its owner whose memory it shares; an in-place operator counts as allocating its result."""
+    """Return the inputs of its owner that share its memory; an in-place operator counts as allocating its result."""
     owner = variable.owner
     if owner is None:
         return []
@@ -106,7 +106,7 @@ def _viewed_inputs(variable: Variable) -> list[Variable]:
 
 
 def memory_views(root: Variable) -> Iterator[Variable]:
-    """A variable and the variables of its graph that may share its memory, without results of in-place operators."""
+    """Yield a variable and all that may share its memory in its graph, except results of in-place operators."""
     seen = {root: None}
     waiting = [root]
     while waiting:

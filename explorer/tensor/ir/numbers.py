@@ -27,7 +27,7 @@ class PythonNumber(torch.Tensor):
 
     @classmethod
     def of(cls, value: complex, dtype: torch.dtype) -> "PythonNumber":
-        """A number that acts in a dtype. Raises: OperatorError for an integer that PyTorch cannot hold."""
+        """Return a number that acts in a dtype. Raises: OperatorError for an integer that PyTorch cannot hold."""
         try:
             data = torch.tensor(value, dtype=NATURAL[type(value)]).to(dtype)
         except (OverflowError, ValueError) as error:
@@ -53,7 +53,7 @@ class PythonNumber(torch.Tensor):
         return self.as_subclass(torch.Tensor)
 
     def detach(self) -> "PythonNumber":
-        """The number itself: no gradient passes through it."""
+        """Return the number itself: no gradient passes through it."""
         return self
 
     def __deepcopy__(self, memo: object) -> "PythonNumber":
@@ -62,12 +62,12 @@ class PythonNumber(torch.Tensor):
 
 @cache
 def accepts_numbers(target: OpOverload) -> bool:
-    """Whether PyTorch accepts a Python number for a tensor argument of this operator."""
+    """Return whether PyTorch accepts a Python number for a tensor argument of this operator."""
     return torch._C._should_allow_numbers_as_tensors(target._schema.name.rpartition("::")[2])
 
 
 def operands(target: OpOverload, tensors: Sequence[Any]) -> list[Any]:
-    """The operands of a kernel: next to a tensor a Python number is passed as that number, alone as a tensor."""
+    """Return the operands of a kernel: next to a tensor a Python number is passed as that number, alone as a tensor."""
     alone = all(isinstance(tensor, PythonNumber) for tensor in tensors)
     if alone or not accepts_numbers(target):
         return list(tensors)

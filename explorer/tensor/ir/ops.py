@@ -64,7 +64,7 @@ class Op:
 
     @classmethod
     def of(cls, target: OpOverload, **attributes: Any) -> "Op":
-        """The operator with one slot for each tensor argument; for a list of tensors pass `name=slots(n)`.
+        """Return the operator with one slot for each tensor argument; for a list of tensors pass `name=slots(n)`.
 
         Raises: OperatorError for an unknown or a missing attribute.
         """
@@ -104,7 +104,7 @@ class Op:
         return {k: v for k, v in self.attributes.items() if k not in defaults or exact(defaults[k]) != exact(v)}
 
     def __getitem__(self, name: str) -> Any:
-        """An argument by name. Raises: UnknownNameError."""
+        """Return an argument by name. Raises: UnknownNameError."""
         for known, value in self.arguments:
             if known == name:
                 return value
@@ -113,14 +113,14 @@ class Op:
         )
 
     def with_attributes(self, **attributes: Any) -> "Op":
-        """The same operator with some attributes changed. Raises: OperatorError for an unknown one."""
+        """Return the same operator with some attributes changed. Raises: OperatorError for an unknown one."""
         unknown = set(attributes) - {name for name, _ in self.arguments}
         if unknown:
             raise OperatorError(f"{self.target} has no argument {', '.join(sorted(unknown))}")
         return Op(self.target, tuple((k, freeze(attributes.get(k, v))) for k, v in self.arguments))
 
     def bind(self, tensors: Sequence[Any]) -> dict[str, Any]:
-        """All arguments by name, with tensors in place of the slots. Raises: OperatorError if their number differs."""
+        """Fill the slots with tensors; return all arguments by name. Raises: OperatorError if the numbers differ."""
         if len(tensors) != self.num_inputs:
             raise OperatorError(f"{self.name} accepts {self.num_inputs} tensors, got {len(tensors)}")
         waiting = iter(tensors)
@@ -132,17 +132,17 @@ class Op:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def input_names(self) -> tuple[str, ...]:
-        """For each tensor the name of its argument."""
+        """Return the name of the argument of each tensor."""
         return tuple(name for name, value in self.arguments for _ in _slots_in(value))
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        """The results of PyTorch's kernel for these tensors."""
+        """Return the results of PyTorch's kernel for these tensors."""
         return flat_results(call_kernel(self.target, self.bind(operands(self.target, tensors))))
 
     def result_types(
         self, inputs: Sequence[ValueType], known: Sequence[ValueType] | None = None
     ) -> tuple[ValueType, ...]:
-        """Types of the results for inputs of these types, inferred with fake tensors.
+        """Infer the types of the results for inputs of these types, with fake tensors.
 
         `known` are dtypes and shapes that were inferred for the same call before.
         Raises: OperatorError if PyTorch refuses the inputs, with its reason.
@@ -162,7 +162,7 @@ class Op:
 
 
 def slots(count: int) -> tuple[Slot, ...]:
-    """A list of `count` tensors: `Op.of(torch.ops.aten.cat.default, tensors=slots(2), dim=1)`."""
+    """Return a list of `count` tensors: `Op.of(torch.ops.aten.cat.default, tensors=slots(2), dim=1)`."""
     return (SLOT,) * count
 
 
@@ -197,7 +197,7 @@ def _device(op: Op, inputs: Sequence[Variable]) -> torch.device | None:
 
 
 def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
-    """A zero-dimensional constant that acts as the number does in an operator on `others`. Raises: OperatorError."""
+    """Make a zero-dimensional constant that acts as the number in an operator on `others`. Raises: OperatorError."""
     python = next(known for known in NATURAL if isinstance(value, known))
     kinds = [v.tensor_type for v in others if not isinstance(v, Constant) or not isinstance(v.data, PythonNumber)]
     other = torch.empty(kinds[0].shape, dtype=kinds[0].dtype, device="meta") if kinds else python(1)
@@ -205,7 +205,7 @@ def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
 
 
 def _plain(variable: Variable) -> Variable:
-    """A Python number as the tensor that it acts as; any other variable unchanged."""
+    """Return a Python number as the tensor that it acts as; any other variable unchanged."""
     if isinstance(variable, Constant) and isinstance(variable.data, PythonNumber):
         return Constant(variable.data.plain)
     return variable

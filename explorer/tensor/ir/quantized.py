@@ -83,8 +83,8 @@ rescale_op = _register(
 class QuantizedOperator:
     """A quantized operator, its floating-point operators, its tensors and its other arguments.
 
-    Tensors and other arguments have the order and the names of those of the floating-point operators. A last tensor
-    called `bias` may be missing or real.
+    Tensors and other arguments have the order and the names of the floating-point operators. A last tensor called
+    `bias` may be missing or real.
     """
 
     target: OpOverload
@@ -225,7 +225,7 @@ def reapply(node: Apply, inputs: Sequence[Variable], to: Quantization | None = N
 
 
 def quantization_of(variable: Variable) -> Quantization:
-    """Scale and offset of a quantized tensor. Raises: OperatorError if it is not quantized."""
+    """Return scale and offset of a quantized tensor. Raises: OperatorError if it is not quantized."""
     found = variable.tensor_type.quantization
     if found is None:
         raise OperatorError(f"expected a quantized tensor; {variable} is a {variable.type}")
@@ -233,19 +233,19 @@ def quantization_of(variable: Variable) -> Quantization:
 
 
 def is_quantized_in_8_bits(variable: Variable) -> bool:
-    """Whether a tensor is quantized in 8 bits, so that quantizing its dequantization restores it."""
+    """Return whether a tensor is quantized in 8 bits, so that quantizing its dequantization restores it."""
     kind = variable.type
     return isinstance(kind, TensorType) and kind.quantization is not None and kind.dtype is torch.int8
 
 
 def real_range(of: Quantization, dtype: torch.dtype = torch.int8) -> tuple[float, float]:
-    """The minimum and maximum real number that integers with this scale and offset represent."""
+    """Return the minimum and maximum real number that integers with this scale and offset represent."""
     ends = dequantize_tensor(torch.tensor(RANGES[dtype], dtype=dtype), of.scale, of.offset)
     return ends[0].item(), ends[1].item()
 
 
 def quantization_of_range(low: float, high: float) -> Quantization:
-    """Scale and offset with which 8 bits represent the numbers from low to high, and 0 exactly.
+    """Choose scale and offset for 8 bits to represent the numbers from low to high, and 0 exactly.
 
     The range is extended to include 0. Raises: ValueRangeError if it is too narrow or too wide.
     """

@@ -69,7 +69,7 @@ def depends_on_data(op: "Op", inputs: Sequence[ValueType]) -> OperatorError:
 
 @lru_cache(maxsize=100_000)
 def infer_types(op: "Op", inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...]:
-    """Types of the results, as fake tensors have them. Raises: OperatorError if PyTorch refuses the inputs."""
+    """Infer the types of the results with fake tensors. Raises: OperatorError if PyTorch refuses the inputs."""
     shown = ", ".join(map(str, inputs))
     check_inputs(op, inputs)
     try:
@@ -92,7 +92,7 @@ def check_inputs(op: "Op", inputs: Sequence[ValueType]) -> None:
 
 
 def _check_quantization(op: "Op", inputs: Sequence[ValueType]) -> None:
-    """Check that scales and offsets among the arguments are those of the tensors. Raises: OperatorError.
+    """Check that scales and offsets among the arguments agree with the tensors. Raises: OperatorError.
 
     A custom operator with the arguments `x_scale` and `x_offset` expects a tensor `x` with this quantization (None: a
     tensor of plain numbers). Operators that move numbers expect the same quantization of all their inputs.
@@ -122,7 +122,7 @@ def _check_offset(op: "Op", dtype: torch.dtype, quantization: Quantization) -> N
 
 
 def with_names(op: "Op", inputs: Sequence[ValueType], result: ValueType) -> ValueType:
-    """The type of a result with the parts that fake tensors do not have: layout and quantization."""
+    """Return the type of a result with the parts that fake tensors do not have: layout and quantization."""
     if not isinstance(result, TensorType) or not inputs or not isinstance(inputs[0], TensorType):
         return result
     first = inputs[0]
@@ -135,7 +135,7 @@ def with_names(op: "Op", inputs: Sequence[ValueType], result: ValueType) -> Valu
 
 
 def _layout(op: "Op", first: TensorType, result: TensorType) -> str:
-    """The names of the axes of a result, as far as they follow from those of the first input."""
+    """Return the names of the axes of a result, as far as they follow from the first input."""
     if op.name.endswith("_nhwc"):
         return "NHWC"
     names = first.layout

@@ -16,10 +16,10 @@ identity = Op.of(torch.ops.aten.alias.default)
 
 
 def double(name: str) -> Variable:
-    """A number with a name."""
+    """Return a number with a name."""
     return Variable(DOUBLE, name=name)
 
 
 def doubles(names: str) -> tuple[Variable, ...]:
-    """Several numbers, by their names between blanks."""
+    """Return several numbers, by their names between blanks."""
     return tuple(map(double, names.split()))

@@ -14,13 +14,13 @@ aten = torch.ops.aten
 
 
 def overloads(*names: str) -> tuple[OpOverload, ...]:
-    """Overloads of ATen by name: `overloads("relu exp", "add.Tensor")`; those without a suffix are `default`."""
+    """Look up overloads of ATen by name: `overloads("relu exp", "add.Tensor")`; the suffix `default` is optional."""
     parts = [name.partition(".") for name in " ".join(names).split()]
     return tuple(getattr(getattr(aten, packet), suffix or "default") for packet, _, suffix in parts)
 
 
 def bind_arguments(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name, defaults included. Raises: OperatorError if they do not fit the schema."""
+    """Bind the arguments of a call by name, defaults included. Raises: OperatorError if they do not fit the schema."""
     schema = target._schema.arguments
     positional = [argument for argument in schema if not argument.kwarg_only]
     if len(args) > len(positional):
@@ -41,20 +41,20 @@ def bind_arguments(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str,
 
 @cache
 def accepts_tensor(target: OpOverload, name: str) -> bool:
-    """Whether an argument of the schema is one tensor, maybe an optional one."""
+    """Return whether an argument of the schema is one tensor, maybe an optional one."""
     kind = next(str(argument.type) for argument in target._schema.arguments if argument.name == name)
     return kind in ("Tensor", "Optional[Tensor]")
 
 
 def freeze(value: Any) -> Any:
-    """An argument as a hashable value: lists become tuples."""
+    """Return an argument as a hashable value: lists become tuples."""
     if isinstance(value, list | tuple):
         return tuple(freeze(item) for item in value)
     return value
 
 
 def exact(value: Any) -> Any:
-    """A key that is equal for equal arguments: the same kind of number with the same bits."""
+    """Return a key that is equal for equal arguments: the same kind of number with the same bits."""
     if isinstance(value, tuple):
         return tuple(map(exact, value))
     if isinstance(value, bool):
@@ -67,14 +67,14 @@ def exact(value: Any) -> Any:
 
 
 def flat_results(value: Any) -> tuple[Any, ...]:
-    """The result of a kernel as a flat tuple; the tensors of a list are separate results."""
+    """Return the result of a kernel as a flat tuple; the tensors of a list are separate results."""
     if isinstance(value, list | tuple):
         return tuple(item for part in value for item in flat_results(part))
     return (value,)
 
 
 def nested_results(target: OpOverload, results: Sequence[Any]) -> Any:
-    """Flat results as a call returns them. Raises: OperatorError if the schema has several lists of tensors."""
+    """Nest flat results as a call returns them. Raises: OperatorError if the schema has several lists of tensors."""
     returns = target._schema.returns
     parts: list[Any] = list(results)
     lists = [i for i, part in enumerate(returns) if "List" in str(part.type)]
@@ -93,7 +93,7 @@ def _positional(target: OpOverload) -> tuple[str, ...]:
 
 @cache
 def schema_defaults(target: OpOverload) -> dict[str, Any]:
-    """The default values of the arguments that have one."""
+    """Return the default values of the arguments that have one."""
     return {a.name: freeze(a.default_value) for a in target._schema.arguments if a.has_default_value()}
 
 
@@ -115,7 +115,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def kernel(target: OpOverload) -> OpOverload:
-    """The overload that computes an operator: `view` becomes `reshape`, which copies where strides forbid a view."""
+    """Return the overload that computes an operator: `reshape` for `view`, which copies if strides forbid a view."""
     return aten.reshape.default if target in VIEWS else target
 
 

@@ -99,7 +99,7 @@ ValueType = TensorType | OtherType
 
 
 def type_of(value: object, layout: str = "", quantization: Quantization | None = None) -> ValueType:
-    """The type of a tensor, real or fake, or of another result."""
+    """Return the type of a tensor, real or fake, or of another result."""
     if isinstance(value, torch.Tensor):
         return TensorType(value.dtype, tuple(int(size) for size in value.shape), layout, quantization)
     return OtherType(type(value).__name__)

@@ -85,8 +85,8 @@ class Variable:
 class Constant(Variable):
     """A tensor, identified by its content; `data` may be a `PythonNumber`.
 
-    `name` is that of the parameter or buffer it comes from. A `trainable` constant may change between two calls: passes
-    treat it as unknown, and it equals only itself.
+    `name` is the name of the parameter or buffer that it comes from. A `trainable` constant may change between two
+    calls: passes treat it as unknown, and it equals only itself.
     """
 
     __slots__ = ("__dict__", "data", "trainable")
@@ -153,7 +153,7 @@ class Apply:
         return expression(self.outputs[:1])[1:-1]
 
     def input_of(self, argument: str) -> Variable | None:
-        """The variable of a tensor argument, or None."""
+        """Return the variable of a tensor argument, or None."""
         for name, variable in zip(self.op.input_names(), self.inputs, strict=True):
             if name == argument:
                 return variable
@@ -211,14 +211,14 @@ def expression(outputs: Sequence[Variable]) -> str:
 
 
 def leaf_text(variable: Variable) -> str:
-    """A variable without owner: its name, or the number that a constant holds."""
+    """Return a variable without owner: its name, or the number that a constant holds."""
     if isinstance(variable, Constant):
         return variable.name or constant_text(variable)
     return variable.name or f"<{variable.type}>"
 
 
 def constant_text(constant: Constant) -> str:
-    """A constant in a few characters: its number if all its elements are equal, else a checksum."""
+    """Return a constant in a few characters: its number if all its elements are equal, else a checksum."""
     if constant.trainable:
         return "parameter"
     number = constant.number
@@ -245,10 +245,10 @@ def toposort(
     before: Mapping[Apply, Sequence[Apply]] | None = None,
     stop: Mapping[Apply, None] | None = None,
 ) -> list[Apply]:
-    """Applications that outputs need, each after those that it reads, depth first in the order of the inputs.
+    """Sort the applications that outputs need, each after its inputs, depth first in the order of the inputs.
 
-    `before` maps an application to others that must precede it. Those in `stop` are omitted, with everything that only
-    they need.
+    `before` maps an application to others that must precede it. Applications in `stop` are omitted, with everything
+    that only they need.
     Raises: CycleError.
     """
     before, stop = before or {}, stop or {}

@@ -1,4 +1,4 @@
-"""Passes on tensor graphs, by Glow's names. Importing this package registers those of every file in it in `passes`."""
+"""Passes on tensor graphs, by Glow's names. Importing this package registers the passes of every file in `passes`."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -98,7 +98,7 @@ def constant_to_the_right(node: Apply) -> Rewrite:
 
 
 def _order_matters(node: Apply) -> bool:
-    """Whether exchanging the inputs may change bits: in complex products, and in the maximum of 0 and -0.
+    """Return whether exchanging the inputs may change bits: in complex products, and in the maximum of 0 and -0.
 
     16-bit kernels round a Python number on the left to their dtype; on the right they use all its digits.
     """
@@ -159,7 +159,7 @@ def arithmetic_into_layer_norm(node: Apply) -> Rewrite:
 
 
 def _affine(node: Apply, other: Variable, number: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scale and shift of a product or a sum: scale * layer_norm + shift."""
+    """Return scale and shift of a product or a sum: scale * layer_norm + shift."""
     one, zero = torch.ones_like(number), torch.zeros_like(number)
     if node.op.target is aten.mul.Tensor:
         return number, zero

@@ -50,7 +50,7 @@ class GraphPass:
         sole_user: bool = False,
         exactness: Exactness = Exactness.REAL,
     ) -> Callable[[Callable[..., Rewrite]], FunctionRewriter]:
-        """Decorator: register a function as a rule of this pass; the options are those of `node_rewriter`.
+        """Decorator: register a function as a rule of this pass; the options are as in `node_rewriter`.
 
         Raises: DuplicateNameError.
         """
@@ -63,7 +63,7 @@ class GraphPass:
         return register
 
     def add(self, *rules: LocalRewriter) -> None:
-        """Add rules, possibly those of another pass. Raises: DuplicateNameError for a name that the pass has."""
+        """Add rules, possibly of another pass. Raises: DuplicateNameError for a name that the pass has."""
         for rule in rules:
             if any(known.label == rule.label for known in self.rules):
                 raise DuplicateNameError(f"the pass {self.name} already has a rule named {rule.label!r}")
@@ -78,21 +78,21 @@ class GraphPass:
         )
 
     def rewriter(self) -> Rewriter:
-        """The pass as a rewriter."""
+        """Return the pass as a rewriter."""
         if self.whole is not None:
             return self.whole()
         return SweepRewriter(self.rules, name=self.name, order=self.order)
 
     def rule_names(self) -> tuple[str, ...]:
-        """The rules that it tries."""
+        """Return the rules that it tries."""
         return self.rewriter().rule_names()
 
     def describe(self) -> tuple[RuleDescription, ...]:
-        """Its rules, for a trace."""
+        """Return its rules, for a trace."""
         return describe_rules([self.rewriter()])
 
     def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        """Its local rules."""
+        """Return its local rules."""
         return self.rewriter().local_rewriters()
 
     def run(self, graph: FunctionGraph, mode: CompilationMode = CompilationMode.INFER) -> Profile:
@@ -101,7 +101,7 @@ class GraphPass:
         return self.rewriter().run_on(graph)
 
     def remaining_changes(self, graph: FunctionGraph) -> str:
-        """Whether a pass on tensors would change more is unknown without running it; only the last round is known."""
+        """Return a message on the last round: further changes are unknown without running the pass."""
         del graph
         return "the last one still changed the graph"
 
@@ -118,7 +118,7 @@ class GraphPasses(PassRegistry[FunctionGraph]):
         whole: Callable[[], Rewriter] | None = None,
         exactness: Exactness = Exactness.EXACT,
     ) -> GraphPass:
-        """Make a pass and register it; `whole` makes a global rewriter, and `exactness` is that of this rewriter.
+        """Make a pass and register it; `whole` makes a global rewriter with this `exactness`.
 
         Without a `doc` it has its purpose in `explorer.passes`.
 

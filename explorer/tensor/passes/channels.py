@@ -42,27 +42,27 @@ BATCH_NORM = "explorer::batch_norm"
 
 
 def schema_name(node: Apply) -> str:
-    """The name of an operator with its namespace and without the overload: `aten::conv2d`."""
+    """Return the name of an operator with its namespace and without the overload: `aten::conv2d`."""
     return node.op.target._schema.name
 
 
 def is_convolution(node: Apply | None) -> bool:
-    """Whether it is a convolution whose padding is given as numbers."""
+    """Return whether it is a convolution with its padding as numbers."""
     return node is not None and schema_name(node) in CONVOLUTIONS and "padding" not in node.op.target._overloadname
 
 
 def is_transposed(node: Apply) -> bool:
-    """Whether a convolution is transposed; its weight then has the output channels at axis 1."""
+    """Return whether a convolution is transposed; its weight then has the output channels at axis 1."""
     return dict(node.op.arguments).get("transposed") is True or "transpose" in schema_name(node)
 
 
 def weight_axis(node: Apply) -> int:
-    """The axis of the output channels in the weight of a convolution or a linear layer."""
+    """Return the axis of the output channels in the weight of a convolution or a linear layer."""
     return 1 if is_transposed(node) else 0
 
 
 def channel_axis(node: Apply) -> int | None:
-    """The channel axis of the result of a convolution or a linear layer; None for anything else."""
+    """Return the channel axis of the result of a convolution or a linear layer; None for anything else."""
     if is_convolution(node):
         return CONVOLUTIONS[schema_name(node)]
     if node.op.target is aten.linear.default:
@@ -111,7 +111,7 @@ class BatchNorm:
 
 
 def batch_norm_of(node: Apply | None) -> BatchNorm | None:
-    """The parts of a batch norm with known statistics if only its first result is used; else None."""
+    """Return the parts of a batch norm with known statistics if only its first result is used; else None."""
     if node is None or schema_name(node) not in (ATEN_BATCH_NORM, BATCH_NORM):
         return None
     if any(extra.clients for extra in node.outputs[1:]):
@@ -135,12 +135,12 @@ def _part(node: Apply, name: str, count: int) -> torch.Tensor | None:
 
 
 def batch_norm_results(node: Apply, first: Variable) -> list[Variable | None]:
-    """The replacement of a batch norm of which only the first result is used."""
+    """Replace a batch norm with only one used result, the first."""
     return [first, *[None] * (len(node.outputs) - 1)]
 
 
 def batch_norm_with_parameters(old: BatchNorm, weight: torch.Tensor, bias: torch.Tensor) -> Variable:
-    """The batch norm with another weight and bias, given in double precision."""
+    """Return the batch norm with another weight and bias, given in double precision."""
     node = old.node
     kind = node.inputs[0].tensor_type.dtype
     given = node.op.bind(node.inputs)
@@ -153,7 +153,7 @@ def batch_norm_with_parameters(old: BatchNorm, weight: torch.Tensor, bias: torch
 
 
 def batch_norm_on(old: BatchNorm, source: Variable, axis: int) -> Variable:
-    """The batch norm of another variable, whose channels are at `axis`."""
+    """Apply a batch norm to another variable, with channels at `axis`."""
     node = old.node
     if axis == old.axis:
         return apply_op(node.op, [source, *node.inputs[1:]], node.location).outputs[0]
@@ -163,7 +163,7 @@ def batch_norm_on(old: BatchNorm, source: Variable, axis: int) -> Variable:
 
 
 def new_batch_norm(source: Variable, weight: torch.Tensor, bias: torch.Tensor, axis: int) -> Variable:
-    """A batch norm of mean 0, variance 1 and eps 0: weight * x + bias along an axis."""
+    """Return a batch norm of mean 0, variance 1 and eps 0: weight * x + bias along an axis."""
     kind = source.tensor_type.dtype
     parts = [weight, bias, torch.zeros_like(weight), torch.ones_like(weight)]
     constants = [Constant(part.to(kind)) for part in parts]

@@ -153,7 +153,7 @@ class _Layer(nn.Module):
 
 @lru_cache(maxsize=256)
 def _operators(op: Op, types: tuple[tuple[Any, ...], ...]) -> FunctionGraph:
-    """The graph of a layer for inputs of these types: equal layers are exported once."""
+    """Return the graph of a layer for inputs of these types: equal layers are exported once."""
     examples = [torch.zeros(shape, dtype=dtype, device=device) for dtype, shape, device, _ in types]
     training = any(learns for *_, learns in types)
     for example, (*_, learns) in zip(examples, types, strict=True):

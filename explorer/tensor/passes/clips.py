@@ -45,7 +45,7 @@ leaky = passes.new("FoldLeakyRelu")
 clips.add(merge_clips)
 
 FLAT_AT_BOUNDS = overloads("relu relu6 hardtanh sigmoid abs exp square")
-"""Operators whose gradient is 0 at the ends of their range."""
+"""Operators with the gradient 0 at the ends of their range."""
 
 
 def _remove_if_within_bounds(node: Apply) -> Rewrite:
@@ -59,7 +59,7 @@ def _remove_if_within_bounds(node: Apply) -> Rewrite:
 
 
 def _is_flat(node: Apply) -> bool:
-    """Whether removing the clip leaves the gradient on its bounds unchanged."""
+    """Return whether removing the clip leaves the gradient on its bounds unchanged."""
     above = node.inputs[0].owner
     keeps_gradient = node.op.target in (aten.clamp.default, aten.clip.default)
     return keeps_gradient or (above is not None and above.op.target in FLAT_AT_BOUNDS)
@@ -82,7 +82,7 @@ MAX = (aten.maximum.default, aten.max.other)
 
 
 def _with_number(node: Apply) -> tuple[Variable, float] | None:
-    """The tensor and the number of a binary operator, in any order."""
+    """Return the tensor and the number of a binary operator, in any order."""
     for x, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         number = splat_number(other)
         if isinstance(number, int | float) and number == number and x.type == node.outputs[0].type:
@@ -148,7 +148,7 @@ def clip_of_narrower_integers(node: Apply) -> Rewrite:
 
 
 def _includes(node: Apply, of: Quantization) -> "bool | None":
-    """Whether the bounds of a clip include all numbers of a quantization; None if it has no bounds."""
+    """Return whether the bounds of a clip include all numbers of a quantization; None if it has no bounds."""
     bounds = clip_bounds(node)
     if bounds is None:
         return None
@@ -179,7 +179,7 @@ def clip_of_dequantize(node: Apply, above: Apply) -> Rewrite:
 
 
 def _narrow(node: Apply, of: Quantization) -> "Quantization | Declined":
-    """Scale and offset for the numbers of a quantization within the bounds of a clip."""
+    """Choose scale and offset for the numbers of a quantization within the bounds of a clip."""
     bounds = clip_bounds(node)
     low, high = q.real_range(of)
     if bounds is None or max(low, bounds[0]) > min(high, bounds[1]):

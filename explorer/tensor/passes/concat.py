@@ -44,7 +44,7 @@ def concat(variables: Sequence[Variable], axis: int) -> Variable:
 
 
 def cat_axis(node: Apply) -> int | None:
-    """The axis of a concat; None if its inputs include PyTorch's empty 1-d tensors, which fit any shape."""
+    """Return the axis of a concat; None if its inputs include PyTorch's empty 1-d tensors, which fit any shape."""
     rank = len(shape_of(node.outputs[0]))
     if any(len(shape_of(v)) != rank for v in node.inputs):
         return None
@@ -70,7 +70,7 @@ def merge_concats(node: Apply) -> Rewrite:
 
 
 def _inner_concat(variable: Variable, outer: Apply, axis: int | None) -> Apply | None:
-    """The owner of a variable if it is a concat with the axis and dtype of the concat that uses it."""
+    """Return the owner of a variable if it is a concat with the axis and dtype of the concat that uses it."""
     inner = owned_by(variable, *CAT)
     if inner is None or outer.op.target not in CAT or axis is None:
         return None
@@ -79,7 +79,7 @@ def _inner_concat(variable: Variable, outer: Apply, axis: int | None) -> Apply |
 
 
 def _flatten(node: Apply, axis: int) -> list[Variable]:
-    """The inputs of a concat, with those concats that only it uses replaced by their inputs."""
+    """Return the inputs of a concat, with those concats that only it uses replaced by their inputs."""
     found: list[Variable] = []
     waiting = list(reversed(node.inputs))
     while waiting:
@@ -181,7 +181,7 @@ def concat_of_slices(node: Apply) -> Rewrite:
 
 
 def _runs(node: Apply, axis: int) -> list[list[Variable]]:
-    """The inputs of a concat, grouped into runs of adjacent slices along its axis."""
+    """Return the inputs of a concat, grouped into runs of adjacent slices along its axis."""
     runs: list[list[Variable]] = []
     for variable in node.inputs:
         part, last = slice_of(variable), slice_of(runs[-1][-1]) if runs else None

@@ -120,7 +120,7 @@ batch_norm = passes.new("OptimizeBatchNorm")
 
 
 def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.Tensor | None:
-    """The value per channel of a constant broadcast to a shape; None if it differs within a channel."""
+    """Return the value per channel of a constant broadcast to a shape; None if it differs within a channel."""
     data = known_tensor(constant)
     if data is None or data.ndim > len(shape) or not data.numel():
         return None
@@ -137,7 +137,7 @@ def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.
 
 
 def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tensor] | Declined":
-    """An arithmetic node as (x, a, b) with the result a x + b per channel, or the reason why it has another form."""
+    """Write an arithmetic node as (x, a, b) for a x + b per channel, or return why it has another form."""
     if node.op.target is aten.rsub.Scalar:
         one = torch.ones(shape_of(node.inputs[0])[axis], dtype=torch.float64, device=node.inputs[0].device)
         return node.inputs[0], -node.op["alpha"] * one, node.op["other"] * one
@@ -213,7 +213,7 @@ def arithmetic_under_convolution(node: Apply) -> Rewrite:
 
 
 def _not_finite(node: Apply, *numbers: torch.Tensor) -> Declined | None:
-    """The reason why arithmetic is not folded: x / 0 is infinite, and a later sum may be NaN."""
+    """Return the reason why arithmetic is not folded: x / 0 is infinite, and a later sum may be NaN."""
     kind = node.outputs[0].tensor_type.dtype
     if all(keeps_digits(kind, part) for part in numbers):
         return None
@@ -224,7 +224,7 @@ arithmetic_under_conv.add(arithmetic_into_batch_norm)
 
 
 def conv_rank(conv: Apply) -> int:
-    """The number of axes of a batched input of a convolution: that of its weight."""
+    """Return the number of axes of a batched input of a convolution, which its weight has too."""
     return len(shape_of(conv.inputs[1]))
 
 
@@ -286,7 +286,7 @@ def _bias_name(weight: Variable) -> str:
 
 
 def _with_parameters(conv: Apply, weight: Variable, bias: Variable) -> Variable:
-    """The convolution with another weight and bias."""
+    """Return the convolution with another weight and bias."""
     given = conv.op.bind(conv.inputs)
     given["weight"], given["bias"] = weight, bias
     return call(conv.op.target, **given, location=conv.location)

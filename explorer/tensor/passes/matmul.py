@@ -50,7 +50,7 @@ class _Merge:
 
 
 def _merge_of(node: Apply, side: Side) -> _Merge | None:
-    """How a product may be merged with those that share the factor on one side; None if it may not."""
+    """Plan the merge of a product with others that share the factor on one side; None if it cannot be merged."""
     target = node.op.target
     if any(not isinstance(v.type, TensorType) for v in node.inputs):
         return None
@@ -139,7 +139,7 @@ class MergeMatMul(Rewriter):
 
 
 def _independent(graph: FunctionGraph, nodes: Sequence[Apply]) -> list[Apply]:
-    """Nodes that do not depend on each other, in topological order.
+    """Select nodes that do not depend on each other, in topological order.
 
     The users of each selected node are marked, up to the last of the nodes, and none is marked twice.
     """

@@ -149,7 +149,7 @@ def _parts(variable: Variable) -> tuple[float, int]:
 # ---------------------------------------------------------------------- into operators
 
 RESULT_OF_ANY_SCALE = (q.add, q.sub, q.mul, q.div, q.minimum, q.maximum, q.matmul, q.linear, q.conv2d)
-"""Operators whose result may have any scale: a rescale below them can be removed."""
+"""Operators that accept any scale for their result: a rescale below them can be removed."""
 
 INPUTS_OF_ANY_SCALE = (*RESULT_OF_ANY_SCALE, q.relu)
 """Operators that accept inputs of any scale: a rescale above them can be removed."""

@@ -2,8 +2,8 @@
 
 PyTorch's quantization (PT2E) represents int8 as plain tensors between `quantized_decomposed.quantize_per_tensor` and
 `dequantize_per_tensor`, with floating-point operators between these. The rules on quantization would remove these
-pairs, and the quantization with them. So each pair first becomes one of ours, whose types know scale and offset; then
-the operators between them become quantized operators, which compute the same bits.
+pairs, and the quantization with them. So each pair first becomes one of ours, with types that know scale and offset;
+then the operators between them become quantized operators, which compute the same bits.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ raising = passes.new("RaiseQuantization")
 
 
 def read_pair(node: Apply) -> "Quantization | Declined":
-    """Scale and offset of an operator of PyTorch's quantization, or the reason why it cannot be raised."""
+    """Return scale and offset of an operator of PyTorch's quantization, or the reason why it cannot be raised."""
     op = node.op
     if schema_name(node) not in (QUANTIZE, DEQUANTIZE):
         return Declined(f"{op.name} does not have one scale and offset for the whole tensor", node)
@@ -107,7 +107,7 @@ def raise_constant(node: Apply) -> Rewrite:
 
 
 def _settings(node: Apply, kind: q.QuantizedOperator) -> "dict[str, Any] | str":
-    """The settings of the quantized operator for a floating-point one, or the reason why there is none."""
+    """Return the settings of the quantized operator for a floating-point one, or the reason why there is none."""
     op, given = node.op, node.op.attributes
     if given.get("alpha", 1) != 1:
         return f"it multiplies one side with {given['alpha']}"
@@ -122,7 +122,7 @@ def _settings(node: Apply, kind: q.QuantizedOperator) -> "dict[str, Any] | str":
 
 
 def _integers(node: Apply) -> "list[Variable] | Declined":
-    """The quantized tensors whose dequantization an operator uses; a bias may be real."""
+    """Return the quantized tensors that an operator uses dequantized; a bias may be real."""
     kind = q.BY_FLOAT[node.op.target]
     found: list[Variable] = []
     for name, variable in zip(kind.tensors, node.inputs, strict=False):
@@ -137,7 +137,7 @@ def _integers(node: Apply) -> "list[Variable] | Declined":
 
 
 def _inner(node: Apply) -> "Apply | Declined | None":
-    """The floating-point operator whose result is used only by an 8-bit quantize."""
+    """Return the floating-point operator above an 8-bit quantize, which must be its only user."""
     inner = node.inputs[0].owner
     if inner is None or inner.op.target is q.dequantize_op:
         return None
@@ -172,7 +172,7 @@ def quantize_above_clip(node: Apply) -> Rewrite:
 
 
 def _raisable(node: Apply) -> "Sequence[Variable] | Declined":
-    """The integers that an operator uses, through clips above it; or the reason why it will not be raised."""
+    """Return the integers that an operator uses, through clips above it; or the reason why it will not be raised."""
     inner = node
     while inner.op.target in (*RELUS, *CLIPS):
         above = inner.inputs[0].owner

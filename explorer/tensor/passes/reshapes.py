@@ -145,7 +145,7 @@ def gather_to_slice(node: Apply) -> Rewrite:
 
 
 def _indices(node: Apply) -> tuple[torch.Tensor, int] | None:
-    """The constant indices of a gather, in one dimension, and the axis that they index; None if there are none."""
+    """Return the constant indices of a gather, in one dimension, and their axis; None if there are none."""
     rank = len(shape_of(node.inputs[0]))
     picked = known_tensor(node.inputs[1]) if len(node.inputs) == 2 and rank else None
     if picked is None or picked.ndim != 1 or not picked.numel() or picked.dtype not in INTEGERS:
@@ -156,7 +156,7 @@ def _indices(node: Apply) -> tuple[torch.Tensor, int] | None:
 
 
 def shuffle_of(node: Apply) -> tuple[int, int]:
-    """Groups and axis of a channel shuffle."""
+    """Return groups and axis of a channel shuffle."""
     if node.op.target is aten.channel_shuffle.default:
         return node.op["groups"], 1
     return node.op["groups"], node.op["axis"] % len(shape_of(node.inputs[0]))

@@ -135,7 +135,7 @@ def _below_both(node: Apply) -> Rewrite:
 
 
 def _transpose_back(variable: Variable, order: Sequence[int]) -> Variable | None:
-    """A constant or splat with the inverse permutation applied; None for anything else, or if it has more axes."""
+    """Apply the inverse permutation to a constant or splat; None for anything else, or if it has more axes."""
     kind = variable.type
     if not isinstance(kind, TensorType) or kind.rank > len(order):
         return None
@@ -185,7 +185,7 @@ def transpose_below_tile(node: Apply, above: Apply) -> Rewrite:
 
 
 def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
-    """The padding before and after each axis; PyTorch lists it from the last axis."""
+    """Return the padding before and after each axis; PyTorch lists it from the last axis."""
     found = [(0, 0)] * rank
     for i in range(len(pad) // 2):
         found[rank - 1 - i] = (pad[2 * i], pad[2 * i + 1])
@@ -193,12 +193,12 @@ def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
 
 
 def pad_list(pads: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Padding per axis as PyTorch lists it, from the last axis."""
+    """List the padding per axis as PyTorch does, from the last axis."""
     return tuple(size for pair in reversed(pads) for size in pair)
 
 
 def padding_value(node: Apply) -> float | None:
-    """The number that an operator pads with; None if it does not pad with a constant."""
+    """Return the number that an operator pads with; None if it does not pad with a constant."""
     if node.op.target is aten.constant_pad_nd.default:
         return node.op["value"]
     if node.op["mode"] != "constant":
@@ -290,7 +290,7 @@ CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
 
 
 def _has_only_such_users(variable: Variable, node: Apply) -> bool:
-    """Whether all users of a variable are conversions of the same kind as a node."""
+    """Return whether all users of a variable are conversions of the same kind as a node."""
     return all(reader is not None and reader.op.target is node.op.target for reader, _ in variable.clients)
 
 

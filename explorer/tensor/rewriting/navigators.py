@@ -45,7 +45,7 @@ class Arrivals(Feature):
         self._new.append(node)
 
     def take(self) -> list[Apply]:
-        """The applications that entered since the last call."""
+        """Return the applications that entered since the last call."""
         new, self._new = self._new, []
         return new
 
@@ -70,12 +70,12 @@ def start_nodes(graph: FunctionGraph, order: Order) -> Iterator[Apply]:
 
 
 def is_wanted(op: Op, tracked: Sequence[Tracked] | None) -> bool:
-    """Whether a rewriter that tracks these operators is tried at an operator."""
+    """Return whether a rewriter that tracks these operators is tried at an operator."""
     return tracked is None or any(is_tracked(op, wanted) for wanted in tracked)
 
 
 def by_operator(rewriters: Sequence[LocalRewriter]) -> Callable[[Op], tuple[LocalRewriter, ...]]:
-    """A function that returns the rewriters to try at an operator, the most specific tracks first.
+    """Return a function that returns the rewriters to try at an operator, the most specific tracks first.
 
     That is: an overload, all overloads of a name, an operator with its attributes, any operator.
     """

@@ -1,7 +1,7 @@
 """The language of patterns: which patterns are valid, their text, and the variables that they build.
 
 A pattern is a tuple of an operator and the patterns of its inputs. A string is a variable of the pattern; a number
-matches a constant whose elements all are that number; a `Constant` matches one with the same content; `Asterisk("xs")`
+matches a constant filled with that number; a `Constant` matches one with the same content; `Asterisk("xs")`
 matches all remaining inputs; `{"pattern": p, "constraint": f}` calls f with the variable that p matched.
 """
 
@@ -79,7 +79,7 @@ def _check_count(pattern: tuple[Any, ...]) -> None:
 
 
 def _counts(target: Op | OpOverload) -> tuple[int, float]:
-    """The minimum and maximum number of tensors that an operator accepts."""
+    """Return the minimum and maximum number of tensors that an operator accepts."""
     if isinstance(target, Op):
         return target.num_inputs, target.num_inputs
     kinds = [str(argument.type) for argument in target._schema.arguments]
@@ -89,7 +89,7 @@ def _counts(target: Op | OpOverload) -> tuple[int, float]:
 
 
 def names_in(pattern: Any) -> set[str]:
-    """The names of the variables in a pattern."""
+    """Return the names of the variables in a pattern."""
     if isinstance(pattern, str):
         return {pattern}
     if isinstance(pattern, Asterisk):
@@ -100,7 +100,7 @@ def names_in(pattern: Any) -> set[str]:
 
 
 def pattern_text(pattern: Any) -> str:
-    """A pattern written as an expression: `div(mul(x, y), y)`."""
+    """Return a pattern written as an expression: `div(mul(x, y), y)`."""
     if isinstance(pattern, tuple):
         return f"{tracked_name(pattern[0])}({', '.join(map(pattern_text, pattern[1:]))})"
     if isinstance(pattern, dict):
@@ -113,20 +113,20 @@ def pattern_text(pattern: Any) -> str:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """The name of a function in messages."""
+    """Return the name of a function in messages."""
     name = getattr(function, "__name__", type(function).__name__)
     return "a condition" if name == "<lambda>" else name
 
 
 def num_entries(pattern: Any) -> int:
-    """The number of entries of a pattern."""
+    """Return the number of entries of a pattern."""
     if isinstance(pattern, dict):
         return num_entries(pattern["pattern"])
     return 1 + sum(num_entries(part) for part in pattern[1:]) if isinstance(pattern, tuple) else 1
 
 
 def build(pattern: Any, bindings: Bindings, like: Variable) -> Variable:
-    """The variable that a replacement pattern builds from the bindings of its variables."""
+    """Return the variable that a replacement pattern builds from the bindings of its variables."""
     if isinstance(pattern, str):
         return bindings[pattern]
     if isinstance(pattern, Constant):
@@ -147,7 +147,7 @@ def build(pattern: Any, bindings: Bindings, like: Variable) -> Variable:
 
 
 def _operator(head: Any) -> Op:
-    """The operator of a replacement. Raises: RuleError if it is not determined."""
+    """Return the operator of a replacement. Raises: RuleError if it is not determined."""
     if isinstance(head, Op):
         return head
     target, attributes = (head.target, dict(head.attributes)) if isinstance(head, OpPattern) else (head, {})

@@ -30,7 +30,7 @@ from explorer.tensor.rewriting.rewriters import LocalRewriter, Tracked, is_track
 from explorer.trace import Check, Refusal, RefusalKind
 
 COMMUTATIVE = frozenset((aten.add.Tensor, aten.mul.Tensor, aten.maximum.default, aten.minimum.default))
-"""Operators whose two inputs may be exchanged; `add` only with alpha=1."""
+"""Commutative operators; `add` only with alpha=1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ def match_pattern(
     entry: int,
     reader: Apply | None,
 ) -> Iterator[tuple[dict[str, Any], tuple[Apply, ...]]]:
-    """All matches of a pattern at a variable; `entry` counts the entries of the pattern from the root."""
+    """Yield all matches of a pattern at a variable; `entry` counts the entries of the pattern from the root."""
     here = reader or search.root
     if isinstance(pattern, dict):
         for found, seen in match_pattern(search, pattern["pattern"], variable, bindings, nodes, entry, reader):
@@ -170,7 +170,7 @@ def _match_inputs(
 
 
 def _orders(search: Search, owner: Apply, whole: bool) -> Iterator[tuple[int, ...]]:
-    """The orders in which the inputs are tried, the given one first."""
+    """Yield the orders in which the inputs are tried, the given one first."""
     straight = tuple(range(len(owner.inputs)))
     yield straight
     if search.commutative and whole and is_commutative(owner.op):
@@ -178,7 +178,7 @@ def _orders(search: Search, owner: Apply, whole: bool) -> Iterator[tuple[int, ..
 
 
 def is_commutative(op: Op) -> bool:
-    """Whether the two inputs of an operator may be exchanged."""
+    """Return whether the two inputs of an operator may be exchanged."""
     return op.target in COMMUTATIVE and dict(op.arguments).get("alpha", 1) == 1
 
 
@@ -221,7 +221,7 @@ class PatternSub(LocalRewriter):
     `replacement` is a pattern as well (a string: the variable bound to it; a number: a constant), or a function of
     (root, bindings) that returns a variable, False, or `Declined`. Unless `allow_multiple_clients`, only the root and
     the bound variables may be used outside of a match. With `commutative` the inputs of sums and products are tried in
-    both orders, the given one first. A replacement whose dtype differs is cast if `allow_cast`; one of another type is
+    both orders, the given one first. A replacement of another dtype is cast if `allow_cast`; one of another type is
     declined.
     Raises: RuleError if `pattern` is not a valid pattern, or `replacement` is not valid or uses names that are
     not in it.

@@ -25,7 +25,7 @@ class Profile:
     limits: list[str] = field(default_factory=list[str])
 
     def rule(self, name: str) -> RuleProfile:
-        """The counts of a rule, initially zero."""
+        """Return the counts of a rule, initially zero."""
         return self.rules.setdefault(name, RuleProfile())
 
     @property

@@ -43,7 +43,7 @@ Tracked = Op | OpOverload | OpOverloadPacket | OpPattern
 
 
 def is_tracked(op: Op, wanted: Tracked) -> bool:
-    """Whether an operator is one of those that are tracked."""
+    """Return whether an operator is one of those that are tracked."""
     if isinstance(wanted, Op):
         return op == wanted
     if isinstance(wanted, OpOverload):
@@ -55,7 +55,7 @@ def is_tracked(op: Op, wanted: Tracked) -> bool:
 
 @lru_cache(maxsize=10_000)
 def tracked_name(wanted: Tracked) -> str:
-    """The name of a tracked operator in messages."""
+    """Return the name of a tracked operator in messages."""
     return wanted.name if isinstance(wanted, Op) else str(wanted).removeprefix("aten.").removesuffix(".default")
 
 
@@ -98,7 +98,7 @@ class Described(ABC):
 
     @abstractmethod
     def _method(self) -> Callable[..., Any]:
-        """The method of its class that implements it."""
+        """Return the method of its class that implements it."""
 
 
 class Rewriter(Described):
@@ -109,7 +109,7 @@ class Rewriter(Described):
     """
 
     def parts(self) -> "Sequence[Rewriter | LocalRewriter] | None":
-        """The rewriters that it applies; None if it changes the graph itself."""
+        """Return the rewriters that it applies; None if it changes the graph itself."""
         return None
 
     def add_requirements(self, graph: FunctionGraph) -> None:
@@ -127,7 +127,7 @@ class Rewriter(Described):
             return self.run_on(graph)
 
     def run_on(self, graph: FunctionGraph) -> Profile:
-        """The same as part of another step of the record."""
+        """Do the same within the current step of the record."""
         graph.attach_feature(KeepStrides())
         self.add_requirements(graph)
         return self.apply(graph) or Profile()
@@ -160,22 +160,22 @@ class Rewriter(Described):
         return type(self).apply
 
     def rule_names(self) -> tuple[str, ...]:
-        """The rules that it tries."""
+        """Return the rules that it tries."""
         parts = self.parts()
         return (self.label,) if parts is None else _unique(name for part in parts for name in part.rule_names())
 
     def local_rewriters(self) -> "tuple[LocalRewriter, ...]":
-        """The local rewriters that it applies."""
+        """Return the local rewriters that it applies."""
         return _unique(local for part in self.parts() or () for local in part.local_rewriters())
 
     def global_rewriters(self) -> "tuple[Rewriter, ...]":
-        """The rewriters that change the graph themselves: itself, or those that it applies."""
+        """Return the rewriters that change the graph themselves: itself, or those that it applies."""
         parts = self.parts()
         return (self,) if parts is None else _unique(found for part in parts for found in part.global_rewriters())
 
 
 def changes_bits(graph: FunctionGraph, rule: Described, pairs: Sequence[tuple[Variable, Variable]]) -> str | None:
-    """The first operator that might compute other bits because a result of an exact rule has other strides; or None.
+    """Find an operator that might compute other bits because a result of an exact rule has other strides; or None.
 
     For equal numbers with other strides, kernels may add in another order.
     """
@@ -200,18 +200,18 @@ class LocalRewriter(Described):
         """The replacements of the results of a node, or False."""
 
     def attempt(self, node: Apply) -> Rewrite:
-        """The result of `transform`; `Declined` if it builds an operator that PyTorch refuses."""
+        """Return the result of `transform`; `Declined` if it builds an operator that PyTorch refuses."""
         try:
             return self.transform(node)
         except OperatorError as error:
             return Declined(f"the replacement cannot be made: {error}")
 
     def tracks(self) -> Sequence[Tracked] | None:
-        """The operators at which it is tried; None for all operators."""
+        """Return the operators at which it is tried; None for all operators."""
         return None
 
     def requirements(self) -> Sequence[Feature]:
-        """The features that it needs."""
+        """Return the features that it needs."""
         return ()
 
     def add_requirements(self, graph: FunctionGraph) -> None:
@@ -220,11 +220,11 @@ class LocalRewriter(Described):
             graph.attach_feature(feature)
 
     def matched_nodes(self, node: Apply) -> Sequence[Apply]:
-        """The applications that the last match at a node covered, the root first; for the record."""
+        """Return the applications that the last match at a node covered, the root first; for the record."""
         return (node,)
 
     def rule_names(self) -> tuple[str, ...]:
-        """Its name, as that of the rule that it is."""
+        """Return its name, as it is a rule itself."""
         return (self.label,)
 
     def local_rewriters(self) -> "tuple[LocalRewriter, ...]":
@@ -232,7 +232,7 @@ class LocalRewriter(Described):
         return (self,)
 
     def global_rewriters(self) -> tuple[Rewriter, ...]:
-        """None."""
+        """Return no global rewriters."""
         return ()
 
     def _method(self) -> Callable[..., Any]:
@@ -243,7 +243,7 @@ class LocalRewriter(Described):
 
 
 def check_tracks(rewriter: LocalRewriter) -> Sequence[Tracked] | None:
-    """The operators that a rewriter tracks. Raises: RuleError for an empty list, or an entry of another type."""
+    """Return the operators that a rewriter tracks. Raises: RuleError for an empty list, or an entry of another type."""
     found = rewriter.tracks()
     if found is None:
         return None
@@ -375,7 +375,7 @@ class SequenceRewriter(FromQuery, Rewriter):
         self.rewriters = rewriters
 
     def add_requirements(self, graph: FunctionGraph) -> None:
-        """Each rewriter adds its own when it is applied."""
+        """Do nothing: each rewriter adds its own when it is applied."""
 
     def apply(self, graph: FunctionGraph) -> Profile:
         profile = Profile()

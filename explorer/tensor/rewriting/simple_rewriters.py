@@ -54,7 +54,7 @@ merge_rewriter = MergeRewriter()
 
 
 class OpSub(LocalRewriter):
-    """Replaces all applications of one operator by those of another to the same inputs."""
+    """Replaces one operator by another on the same inputs, everywhere."""
 
     def __init__(self, op1: Op, op2: Op, *, name: str = "", exactness: Exactness = Exactness.REAL) -> None:
         if op1.num_inputs != op2.num_inputs:

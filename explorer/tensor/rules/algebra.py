@@ -1,8 +1,8 @@
 """Canonical products and sums: at most one division, no repeated factor or term, one number.
 
 `x / y / z` is `x / (y * z)`, `(a / b) * (b / c)` is `a / c`, `2 * x / 2` is `x`, `x * x` is `x ** 2`. This holds for
-real numbers: rounding may differ, and for 0, inf and NaN (x / x at 0, 0 * inf) values may differ too. float16, whose
-range is small, is left alone.
+real numbers: rounding may differ, and for 0, inf and NaN (x / x at 0, 0 * inf) values may differ too. float16
+has a small range and is left alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ class Cost:
 class Terms:
     """A product as powers of factors and a fraction, or a sum as multiples of terms and a number.
 
-    `cost` is that of the operators that a rewrite removes; `shared` counts operators that stay.
+    `cost` counts the operators that a rewrite removes, `shared` the operators that stay.
     """
 
     counts: dict[Variable, Any] = field(default_factory=dict[Variable, Any])
@@ -65,7 +65,7 @@ class Builder:
     cost: Cost = field(default_factory=Cost)
 
     def holds(self, number: Any) -> bool:
-        """Whether the dtype of the node represents a number as a normal one; some kernels convert to it first."""
+        """Return whether the dtype of the node has a number as a normal one; some kernels convert to it first."""
         return holds(self.node.outputs[0].tensor_type.dtype, number)
 
     def make(self, target: Any, *inputs: Any) -> Variable:
@@ -76,7 +76,7 @@ class Builder:
         return call(target, *inputs)
 
     def finish(self, value: Any) -> Variable:
-        """The result in the shape of the node; a lone number becomes a constant."""
+        """Return the result in the shape of the node; a lone number becomes a constant."""
         old = self.node.outputs[0]
         if not isinstance(value, Variable):
             self.cost.numbers += 1
@@ -147,7 +147,7 @@ def _canonical(node: Apply, family: Family) -> Rewrite:
 
 
 def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) -> None:
-    """Add all parts of the product or sum whose topmost application this is, from left to right."""
+    """Add all parts of the product or sum with this root, from left to right."""
     waiting: list[tuple[Variable, Any, bool]] = [(root.outputs[0], 1, True)]
     while waiting:
         variable, weight, counted = waiting.pop()
@@ -171,13 +171,13 @@ def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) ->
 
 
 def _is_uniform(node: Apply) -> bool:
-    """Whether all inputs of an operator are numbers or have the dtype of its result."""
+    """Return whether all inputs of an operator are numbers or have the dtype of its result."""
     kind = node.outputs[0].tensor_type.dtype
     return all(v.tensor_type.dtype == kind or number_of(v) is not None for v in node.inputs)
 
 
 def _is_inside(node: Apply, family: Family) -> bool:
-    """Whether an application is used only by an operator of the family: the top of a chain handles all its parts."""
+    """Return whether only an operator of the family uses an application: the top of a chain handles all its parts."""
     variable = node.outputs[0]
     while read_once(variable) and variable.clients:
         reader = next(iter(variable.clients))[0]
@@ -195,7 +195,7 @@ def _is_inside(node: Apply, family: Family) -> bool:
 
 
 def _factors(owner: Apply, power: int, terms: Terms) -> Parts:
-    """The inputs of a product, quotient or power with their exponents; none for another operator."""
+    """Return the inputs of a product, quotient or power with their exponents; none for another operator."""
     target = owner.op.target
     if target is aten.mul.Tensor:
         return [(owner.inputs[0], power), (owner.inputs[1], power)]
@@ -272,7 +272,7 @@ PRODUCTS = Family(
 
 
 def _summands(owner: Apply, factor: Any, terms: Terms) -> Parts:
-    """The inputs of a sum, difference or multiple with their factors; none for another operator."""
+    """Return the inputs of a sum, difference or multiple with their factors; none for another operator."""
     target, inputs = owner.op.target, owner.inputs
     if target in (aten.add.Tensor, aten.sub.Tensor):
         alpha = owner.op["alpha"]

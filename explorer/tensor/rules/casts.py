@@ -53,7 +53,7 @@ def merge_casts(node: Apply, above: Apply) -> Rewrite:
 
 
 def _moves(node: Apply) -> str:
-    """The reason why a cast does more than casting; empty if it does not."""
+    """Return the reason why a cast does more than casting; empty if it does not."""
     settings = node.op.attributes
     if any(settings.get(name) is not None for name in OTHER_SETTINGS):
         return "it may move the tensor to another device or layout"
@@ -69,7 +69,7 @@ def _kind(dtype: torch.dtype) -> str:
 
 
 def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
-    """Whether a dtype represents every number of another one."""
+    """Return whether a dtype represents every number of another one."""
     if wide == narrow or narrow == torch.bool:
         return True
     kinds = _kind(wide), _kind(narrow)

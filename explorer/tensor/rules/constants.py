@@ -73,7 +73,7 @@ def _too_large(node: Apply) -> Declined | None:
 
 
 def _known_value(variable: Variable) -> torch.Tensor | None:
-    """The value of a known constant, or of a tensor that is created from numbers."""
+    """Return the value of a known constant, or of a tensor that is created from numbers."""
     owner = variable.owner
     if owner is not None and owner.op.target in MAKERS and not owner.inputs:
         return owner.op.run([])[variable.index]
@@ -86,7 +86,7 @@ def _constant(value: torch.Tensor, like: Variable, name: str) -> Constant:
 
 
 def _name(node: Apply, constants: list[Constant]) -> str:
-    """The name of the only named constant, followed by the operator."""
+    """Return the name of the only named constant, followed by the operator."""
     names = [constant.name for constant in constants if constant.name]
     if len(names) != 1:
         return ""

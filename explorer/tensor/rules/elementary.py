@@ -154,7 +154,7 @@ def drop_known_truth(node: Apply) -> Rewrite:
 
 
 def is_positive_zero(variable: Variable) -> bool:
-    """Whether a zero is not -0."""
+    """Return whether a zero is not -0."""
     return copysign(1, complex(number_of(variable)).real) > 0
 
 

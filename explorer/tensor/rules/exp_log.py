@@ -191,18 +191,18 @@ def one_over_to_reciprocal(node: Apply) -> Rewrite:
 
 
 def _dims(node: Apply) -> tuple[int, ...]:
-    """The reduced axes of a sum."""
+    """Return the reduced axes of a sum."""
     return axes_of(node.op.attributes.get("dim"), len(shape_of(node.inputs[0])))
 
 
 def _constant_along(shift: Variable, source: Variable, dims: tuple[int, ...]) -> bool:
-    """Whether a shift that is broadcast to a source is constant along some axes."""
+    """Return whether a shift that is broadcast to a source is constant along some axes."""
     missing = len(shape_of(source)) - len(shape_of(shift))
     return missing >= 0 and all(dim < missing or shape_of(shift)[dim - missing] == 1 for dim in dims)
 
 
 def _broadcast_shape(shift: Variable, source: Variable, total: Apply) -> tuple[int, ...]:
-    """The shape of a shift after a reduction of its source, with or without keepdim."""
+    """Return the shape of a shift after a reduction of its source, with or without keepdim."""
     missing = len(shape_of(source)) - len(shape_of(shift))
     whole = [*[1] * missing, *shape_of(shift)]
     if total.op["keepdim"]:
@@ -211,7 +211,7 @@ def _broadcast_shape(shift: Variable, source: Variable, total: Apply) -> tuple[i
 
 
 def _same_numbers(shift: Variable, added: Variable) -> bool:
-    """Whether one variable is the other, or its reshape."""
+    """Return whether one variable is the other, or its reshape."""
     if shift is added:
         return True
     below = owned_by(added, aten.reshape.default, aten.squeeze.dim, aten.squeeze.dims, aten.view.default)

@@ -183,7 +183,7 @@ def sum_of_slices(node: Apply) -> Rewrite:
 
 
 def _terms_of(root: Apply) -> list[Variable]:
-    """The terms of a chain of additions, from left to right; empty if one of them has an alpha."""
+    """Return the terms of a chain of additions, from left to right; empty if one of them has an alpha."""
     terms: list[Variable] = []
     waiting = [root.outputs[0]]
     while waiting:
@@ -199,7 +199,7 @@ def _terms_of(root: Apply) -> list[Variable]:
 
 
 def _inner(variable: Variable, root: Apply, *targets: object) -> Apply | None:
-    """The owner of a variable if it is one of these operators and only the root uses it."""
+    """Return the owner of a variable if it is one of these operators and only the root uses it."""
     owner = owned_by(variable, *targets)
     return owner if owner is not None and owner is not root and read_once(variable) else None
 
@@ -235,7 +235,7 @@ class WriteOverInput(LocalRewriter):
 
 @cache
 def inplace_overload(target: OpOverload) -> OpOverload | None:
-    """The in-place overload of an elementwise operator, which overwrites its first argument; or None."""
+    """Return the in-place overload of an elementwise operator, which overwrites its first argument; or None."""
     schema = target._schema
     if torch.Tag.pointwise not in target.tags or schema.is_mutable or schema.name.endswith("_"):
         return None

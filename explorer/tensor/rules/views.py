@@ -190,7 +190,7 @@ def select_a_range_before_sums(node: Apply) -> Rewrite:
 
 
 def _range(node: Apply) -> Variable | None:
-    """The input of a selection of consecutive positions, or a slice of it; None for another selection."""
+    """Return the input of a selection of consecutive positions, or a slice of it; None for another selection."""
     source, index = node.inputs
     rows = _rows(index)
     if not rows or not shape_of(source) or rows != list(range(rows[0], rows[0] + len(rows))):
@@ -238,6 +238,6 @@ def drop_decided_where(node: Apply) -> Rewrite:
 
 
 def _rows(index: Variable) -> list[int] | None:
-    """The positions in a known index."""
+    """Return the positions in a known index."""
     data = known_tensor(index)
     return None if data is None else [int(row) for row in data.reshape(-1).tolist()]

@@ -26,7 +26,7 @@ from torch.nn.modules.batchnorm import _NormBase  # pyright: ignore[reportPrivat
 from explorer.tensor.ir.schemas import aten
 
 LOGGERS = ("torch.export._trace", "torch.fx.experimental.symbolic_shapes", "torch._dynamo.exc")
-"""They log what the error of a failed export says, too."""
+"""Loggers that repeat the error of a failed export."""
 GRAPH = "partial_fx_graph"
 """The attribute of an error with the graph up to it, which PyTorch prints."""
 
@@ -76,7 +76,7 @@ def _no_record(record: logging.LogRecord) -> bool:
 
 
 class _WithoutGraph(io.TextIOBase):
-    """A stream that drops what is written while the error of a failed export is handled."""
+    """A stream that drops all output while the error of a failed export is handled."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -123,19 +123,19 @@ def _detach(part: fx.Node) -> fx.Node:
 
 
 def training_modes(module: nn.Module) -> frozenset[bool]:
-    """The modes of these submodules: True for training, False for evaluation."""
+    """Return the modes of the submodules that ask for theirs: True for training, False for evaluation."""
     return frozenset(part.training for part in module.modules() if _asks_for_mode(type(part)) and not _is_idle(part))
 
 
 def _asks_for_mode(kind: type[nn.Module]) -> bool:
-    """Whether a method of a class of modules, apart from those of all modules, reads `training`."""
+    """Return whether a method of a class of modules, and not of `nn.Module`, reads `training`."""
     classes = [found for found in kind.__mro__ if found not in nn.Module.__mro__]
     functions = [value for found in classes for value in vars(found).values() if isinstance(value, FunctionType)]
     return any("training" in code.co_names for function in functions for code in _codes(inspect.unwrap(function)))
 
 
 def _codes(function: FunctionType) -> Iterator[CodeType]:
-    """The code of a function, and of the functions inside."""
+    """Yield the code of a function, and of the functions inside."""
     waiting = [function.__code__]
     while waiting:
         code = waiting.pop()
@@ -144,12 +144,12 @@ def _codes(function: FunctionType) -> Iterator[CodeType]:
 
 
 def _is_idle(module: nn.Module) -> bool:
-    """Whether a module of PyTorch asks for its mode for a dropout that it does not have."""
+    """Return whether a module of PyTorch asks for its mode for a dropout that it does not have."""
     return isinstance(module, nn.RNNBase | nn.MultiheadAttention) and not module.dropout
 
 
 def _copy(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """`aten.copy`, which has no derivative: a copy of the source in the shape and dtype of the target."""
+    """Compute `aten.copy`, which has no derivative: a copy of the source in the shape and dtype of the target."""
     source = source.to(target.device, target.dtype, non_blocking)
     return source.expand(target.shape).clone(memory_format=torch.contiguous_format)
 
@@ -161,7 +161,7 @@ def _as_strided_scatter(
     stride: Sequence[int],
     storage_offset: int | None = None,
 ) -> torch.Tensor:
-    """Its derivative in PyTorch keeps the gradient of the overwritten part, and drops that of the rest."""
+    """Compute `as_strided_scatter`; its derivative in PyTorch mixes up the overwritten part and the rest."""
     if not target.is_contiguous() or target.storage_offset():
         return NotImplemented
     indices = torch.full((), storage_offset or 0, device=target.device)

@@ -23,7 +23,7 @@ from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 REWRITTEN = "_rewritten"
-"""Suffix of the name of a parameter or buffer whose value a rewrite replaced, so that old state dicts do not load."""
+"""Suffix of the name of a rewritten parameter or buffer, so that old state dicts do not load."""
 
 
 def hold(
@@ -61,7 +61,7 @@ class _Holder:
         self._by_id: dict[int, torch.Tensor] = {}
 
     def names_of(self, data: torch.Tensor) -> list[str]:
-        """The names under which a tensor is registered."""
+        """Return the names under which a tensor is registered."""
         return [name for name, known in self._data.items() if known is data] if id(data) in self._by_id else []
 
     def put(self, wanted: str, data: torch.Tensor, trainable: bool, saved: bool = True) -> str:
@@ -85,7 +85,7 @@ class _Holder:
         return name
 
     def _free(self, holder: nn.Module, part: str, *, reuse: bool = False) -> str:
-        """A name that is free in a module; with `reuse` it may be that of a submodule."""
+        """Return a free name in a module; with `reuse` it may be the name of a submodule."""
         part = re.sub(r"""["'\\\x00-\x1f]""", "_", normalize("NFKC", part)) or "_"
         part += "_" * iskeyword(part)  # generated code spells the name as an attribute, or between quotes
         children = dict(holder.named_children()) if reuse else {}
@@ -107,9 +107,9 @@ CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
 class TensorModule(nn.Module):
     """Runs a tensor graph. Called like the imported module; supports `torch.compile` and `torch.export`.
 
-    `run_with` makes of the operators what runs in their place: a module of tensors in, a tuple of tensors out.
-    Trainable constants are its parameters, all others its buffers. Those that no rewrite replaced keep their
-    names, so that a state dict of the original module can be loaded as long as all of them are present.
+    `run_with` turns the operators into the module that runs in their place: tensors in, a tuple of tensors out.
+    Trainable constants are its parameters, all others its buffers. Without a rewrite they keep their names, so that a
+    state dict of the original module can be loaded as long as all of them are present.
     """
 
     def __init__(self, graph: FunctionGraph, run_with: Callable[[fx.GraphModule], nn.Module] | None = None) -> None:
@@ -127,7 +127,7 @@ class TensorModule(nn.Module):
         self.training = False not in graph.interface.training_modes
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode. Raises: OperatorError for another one than that of the export, if results depend on it."""
+        """Set the mode. Raises: OperatorError for another mode than in the export, if results depend on it."""
         known = self._interface.training_modes
         if not known <= {mode}:
             wanted, found = ("train", "evaluation") if mode else ("eval", "training")
@@ -138,7 +138,7 @@ class TensorModule(nn.Module):
         return super().train(mode)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The results for these arguments; mutated buffers are updated. Raises: OperatorError."""
+        """Return the results for these arguments; mutated buffers are updated. Raises: OperatorError."""
         tensors = self.arguments(args, kwargs)
         results = list(self.program(*tensors, *self.constants()))
         for name in self._changed:
@@ -147,7 +147,7 @@ class TensorModule(nn.Module):
         return self._interface.structured_results(self._interface.with_strides(results, tensors))
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The tensors that the graph accepts. Raises: OperatorError for others than it was exported with."""
+        """Return the tensors that the graph accepts. Raises: OperatorError for others than it was exported with."""
         tensors = self._interface.flat_arguments(args, kwargs)
         if len(tensors) != len(self._expected):
             raise OperatorError(f"expected {len(self._expected)} tensors, got {len(tensors)}")
@@ -156,7 +156,7 @@ class TensorModule(nn.Module):
         return tensors
 
     def constants(self) -> list[torch.Tensor]:
-        """The present values of the constants that the program reads."""
+        """Return the present values of the constants that the program reads."""
         return [self._tensor(path) for path in self._constant_paths]
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
@@ -191,12 +191,12 @@ def _check_argument(name: str, kind: TensorType, value: object) -> None:
 
 
 def to_module(graph: FunctionGraph) -> TensorModule:
-    """A module that computes the graph and holds its constants. Raises: ExportError."""
+    """Return a module that computes the graph and holds its constants. Raises: ExportError."""
     return TensorModule(graph)
 
 
 def to_fx(graph: FunctionGraph) -> fx.GraphModule:
-    """The graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
+    """Return the graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
     root = nn.Module()
     constants = constants_of(graph)
     names = hold(root, constants, graph.interface.state, dir(fx.GraphModule(root, fx.Graph())))
@@ -205,12 +205,12 @@ def to_fx(graph: FunctionGraph) -> fx.GraphModule:
 
 
 def operators_of(graph: FunctionGraph) -> fx.GraphModule:
-    """The operators of a graph: its inputs and then its constants in, a tuple of tensors out."""
+    """Return the operators of a graph: its inputs and then its constants in, a tuple of tensors out."""
     return fx.GraphModule(nn.Module(), _program(graph, constants_of(graph), _as_input), "TensorProgram")
 
 
 def constants_of(graph: FunctionGraph) -> list[Constant]:
-    """The constants that a program of a graph reads as tensors."""
+    """Return the constants that a program of a graph reads as tensors."""
     read: list[Variable] = []
     for node in graph.toposort():
         numbers = node.numbers
@@ -220,7 +220,7 @@ def constants_of(graph: FunctionGraph) -> list[Constant]:
 
 
 def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
-    """An input of a program for a variable, with its name if that is free.
+    """Return an input of a program for a variable, with its name if that is free.
 
     fx makes names of nodes unique and valid in Python. The parameters of the generated code are the targets.
     """
@@ -232,7 +232,7 @@ def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
 def _program(
     graph: FunctionGraph, constants: Sequence[Constant], add_constant: Callable[[fx.Graph, Constant], fx.Node]
 ) -> fx.Graph:
-    """The program of a graph; `add_constant` adds the node of a constant."""
+    """Return the program of a graph; `add_constant` adds the node of a constant."""
     program = fx.Graph()
     program._graph_namespace.create_name("self", None)  # reserved: the parameter of generated code
     made: dict[Variable, fx.Node] = {variable: _as_input(program, variable) for variable in graph.inputs}

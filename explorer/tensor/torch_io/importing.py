@@ -105,7 +105,7 @@ def _own_tensors(program: ExportedProgram) -> None:
 
 
 def _without_repeats(module: nn.Module, arguments: Any) -> Any:
-    """The arguments, in which each tensor occurs once and none is a parameter or buffer of the module.
+    """Separate arguments that are the same tensor, or a parameter or buffer of the module.
 
     Of two arguments that are the same tensor, `torch.export` reads only one: the program would ignore the other.
     """
@@ -130,7 +130,7 @@ def from_exported(
     training: bool = False,
     module: nn.Module | None = None,
 ) -> FunctionGraph:
-    """An exported program as a graph; parameters and buffers are constants with their names.
+    """Return an exported program as a graph; parameters and buffers are constants with their names.
 
     With `training` parameters that require gradients are constants that may change; `layout` is as in `from_module`.
     `module` is the one that was exported, where it is known.
@@ -158,7 +158,7 @@ def from_exported(
 
 
 def _strides(program: ExportedProgram) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    """The strides of the tensors that the exported module accepts and returns."""
+    """Return the strides of the tensors that the exported module accepts and returns."""
     nodes = list(program.graph.nodes)
     signature = program.graph_signature
     inputs = zip([node for node in nodes if node.op == "placeholder"], signature.input_specs, strict=True)
@@ -171,7 +171,7 @@ def _strides(program: ExportedProgram) -> tuple[tuple[tuple[int, ...], ...], tup
 
 
 def _decompose(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
-    """The program in operators of a level; in training no tensor gains a gradient."""
+    """Return the program in operators of a level; in training no tensor gains a gradient."""
     table: dict[Any, Any] = {**(torch.export.default_decompositions() if level == "core" else {}), **DIFFERENTIABLE}
     if not training:
         return program.run_decompositions(table)
@@ -181,7 +181,7 @@ def _decompose(program: ExportedProgram, level: str, training: bool) -> Exported
 
 
 def _collected_keywords(module: nn.Module, interface: Interface) -> tuple[str, ...]:
-    """The keywords of an export that a module collects in one dict (`**kwargs`), in order."""
+    """Return the keywords of an export that a module collects in one dict (`**kwargs`), in order."""
     parameters = inspect.signature(module.forward).parameters.values()
     if interface.arguments is None or all(one.kind is not one.VAR_KEYWORD for one in parameters):
         return ()
@@ -226,13 +226,13 @@ class _Reader:
         return graph
 
     def _input(self, node: fx.Node) -> Variable:
-        """An input; in training it may require a gradient, if its dtype can."""
+        """Return an input; in training it may require a gradient, if its dtype can."""
         kind = static_type(node)
         learns = self._training and (kind.dtype.is_floating_point or kind.dtype.is_complex)
         return Variable(kind, None, 0, node.name, node.meta["val"].device, learns)
 
     def _tensors(self, graph: FunctionGraph) -> tuple[Held, ...]:
-        """The tensors of the module: its state dict in order, then the rest."""
+        """Return the tensors of the module: its state dict in order, then the rest."""
         program = self._program
         read = {id(constant.data) for constant in graph.constants}
         return tuple(
@@ -305,7 +305,7 @@ FOREIGN = (str(Path(torch.__file__).parent), sysconfig.get_paths()["stdlib"] + "
 
 
 def _user_line(error: BaseException | None) -> str:
-    """The innermost line of the user's program in the traceback of an error or of its causes."""
+    """Return the innermost line of the user's program in the traceback of an error or of its causes."""
     while error is not None:
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
             if not frame.filename.startswith(FOREIGN) or "site-packages" in frame.filename[len(FOREIGN[0]) :]:
@@ -330,7 +330,7 @@ def from_circuit(
 
 
 def example_rows(circuit: TorchCircuit, batch_size: int) -> Tensor:
-    """Zeros (B, D) of a type that the circuit accepts: integers if all of its variables are discrete."""
+    """Return zeros (B, D) of a type that the circuit accepts: integers if all of its variables are discrete."""
     inputs = [layer for layer in circuit.graph.nodes.values() if isinstance(layer, TorchInputLayer) and layer.scope_idx]
     discrete = all(isinstance(layer, TorchDiscreteLayer) for layer in inputs)
     return torch.zeros(batch_size, circuit.num_variables, dtype=torch.long if discrete else None)

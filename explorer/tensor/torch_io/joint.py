@@ -28,7 +28,7 @@ from explorer.tensor.torch_io.exporting import constants_of, operators_of
 from explorer.tensor.torch_io.nodes import NodeReader, static_type
 
 LOCATION = ("stack_trace", "nn_module_stack")
-"""What a node of an fx graph knows of the user's program."""
+"""Keys of the source location of a node of an fx graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _with_strides(like: Tensor, strides: Sequence[int]) -> Tensor:
 
 
 def _dense_like(value: Tensor) -> Tensor:
-    """A tensor with the strides of another one, if these have no gaps and overlaps; else a contiguous one."""
+    """Return a tensor with the strides of another one, if these have no gaps and overlaps; else a contiguous one."""
     return torch.empty_like(value.detach())
 
 
@@ -103,7 +103,7 @@ class _Joint:
 
 
 class _LocatedInterpreter(fx.Interpreter):
-    """Runs operators so that those of the backward pass have the location of the operator that they differentiate."""
+    """Runs operators so that the backward pass has the locations of the differentiated operators."""
 
     def __init__(self, operators: fx.GraphModule) -> None:
         super().__init__(operators)
@@ -125,7 +125,7 @@ class _LocatedInterpreter(fx.Interpreter):
 
 
 def _locate(about: dict[str, Any]) -> None:
-    """Give the nodes that are recorded from now on a location."""
+    """Set the location of the nodes that are recorded from now on."""
     present = traceback.get_current_meta()
     for key in LOCATION:
         present.pop(key, None)
@@ -145,11 +145,11 @@ DETACH, NEW_ZEROS = aten.detach.default, aten.new_zeros.default
 class JointGraph:
     """A graph with its gradients.
 
-    Inputs of `graph`: those of `forward`, then a tangent for each output that has a gradient. Outputs: those of
-    `forward`, then the gradients. `constants` are those of `forward`, in the order in which its operators accept them;
-    `order` has the applications as autograd ran them. `differentiable` are the positions of the outputs that have a
-    tangent. `learned` are the positions, among inputs and then constants, of the tensors that require a gradient;
-    `gradients` those of the tensors that have one, in the order of the outputs.
+    `graph` has the inputs of `forward`, then a tangent for each output that has a gradient, and returns the outputs of
+    `forward`, then the gradients. `constants` are the constants of `forward`, in the order in which its operators
+    accept them; `order` has the applications as autograd ran them. `differentiable` are the positions of the outputs
+    that have a tangent. Positions of tensors count inputs, then constants: `learned` of the tensors that require a
+    gradient, `gradients` of the tensors that have one, in the order of the outputs.
     """
 
     graph: FunctionGraph
@@ -161,12 +161,12 @@ class JointGraph:
     gradients: tuple[int, ...]
 
     def numbers(self) -> list[int]:
-        """The numbers of the inputs of the forward pass, then of the constants; -1 for one that nothing reads."""
+        """Return the numbers of the inputs of the forward pass, then of the constants; -1 for unread ones."""
         accepted = [*self.graph.inputs[: len(self.forward.inputs)], *self.constants]
         return [self.graph.ids.get(variable, -1) for variable in accepted]
 
     def tangents_of_gradients(self) -> list[frozenset[int]]:
-        """For each gradient the positions, among the outputs, of those whose tangents it depends on."""
+        """Return, for each gradient, the positions of the outputs with tangents that it depends on."""
         tangents = self.graph.inputs[len(self.forward.inputs) :]
         found = {v: frozenset((i,)) for i, v in zip(self.differentiable, tangents, strict=True)}
         for node in self.order:
@@ -175,10 +175,10 @@ class JointGraph:
         return [found.get(v, frozenset()) for v in self.graph.outputs[len(self.forward.outputs) :]]
 
     def parts(self) -> tuple[list[Apply], list[Apply], list[Apply]]:
-        """The applications in order: parameter graphs, the rest of the forward pass, the backward pass.
+        """Return the applications in order: parameter graphs, the rest of the forward pass, the backward pass.
 
-        The forward pass is what the outputs need. Parameter graphs are those of its operators that depend on constants
-        and on no input, with what these need.
+        The outputs need the forward pass. Parameter graphs are its operators that depend on constants and on no input,
+        with everything that they need.
         """
         forward = needed(self.order, self.graph.outputs[: len(self.forward.outputs)])
         ordered = [node for node in self.order if node in forward]
@@ -191,7 +191,7 @@ class JointGraph:
 
 
 def joint_graph(graph: FunctionGraph, learned_inputs: Sequence[bool] = ()) -> JointGraph:
-    """The joint graph of a graph; `learned_inputs` tells which of its inputs require a gradient: none by default.
+    """Make the joint graph of a graph; `learned_inputs` are the inputs that require a gradient, none by default.
 
     Raises: ExportError, with the reason, if nothing requires a gradient or PyTorch cannot record the backward pass.
     """
@@ -210,7 +210,7 @@ def joint_graph(graph: FunctionGraph, learned_inputs: Sequence[bool] = ()) -> Jo
 def _read(
     graph: FunctionGraph, constants: Sequence[Constant], learned: tuple[int, ...], traced: TracedGradients
 ) -> JointGraph:
-    """The joint graph of a recorded backward pass."""
+    """Return the joint graph of a recorded backward pass."""
     nodes = list(traced.operators.graph.nodes)
     reader = NodeReader()
     placeholders = [node for node in nodes if node.op == "placeholder"]
@@ -223,7 +223,7 @@ def _read(
     reader.values.update(zip(placeholders, [*inputs, *copies, *tangents], strict=True))
     for node in nodes:
         if node.op == "get_attr":
-            raise ExportError(f"the backward pass has a constant ({node.name}) that is no part of the module")
+            raise ExportError(f"the backward pass has a constant ({node.name}) that is not part of the module")
         if node.op == "call_function":
             _read_operator(reader, node)
     found = reader.mapped(nodes[-1].args[0])

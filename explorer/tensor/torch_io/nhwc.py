@@ -1,4 +1,4 @@
-"""Conversion to channels last, like that of Glow's loaders for models with channels first.
+"""Conversion to channels last, as in Glow's loaders for models with channels first.
 
 A convolution or a pool of (batch, channels, height, width) becomes a transpose, the operator with channels last, and
 a transpose back; its weight is transposed too. A batch norm gets an explicit channel axis instead, so that transposes
@@ -122,18 +122,18 @@ def to_nhwc(graph: FunctionGraph) -> FunctionGraph:
 
 
 def activation_transposes(graph: FunctionGraph) -> list[Apply]:
-    """The transposes of inputs and intermediate results; those of constants are evaluated at compile time."""
+    """Return the transposes of inputs and intermediate results; constants are transposed at compile time."""
     return [n for n in graph.nodes if n.op.name == "permute" and not isinstance(n.inputs[0], Constant)]
 
 
 def _between_transposes(node: Apply, target: Any, *arguments: Any) -> Mapping[Any, Any]:
-    """Replace the result by that of an operator with channels last, between two transposes."""
+    """Replace the result by an operator with channels last, between two transposes."""
     found = call(target, _channels_last(node), *arguments)
     return _replace_and_name_axes(node, call(aten.permute.default, found, TO_NCHW))
 
 
 def _channels_last(node: Apply) -> Variable:
-    """The first input with channels last."""
+    """Return the first input with channels last."""
     return _with_names(call(aten.permute.default, node.inputs[0], TO_NHWC), NHWC)
 
 

@@ -18,7 +18,7 @@ from explorer.tensor.ir.variables import SourceLocation
 
 
 class NodeReader:
-    """Applies the operators of an fx graph; `values` has the value of each node, those of its inputs first."""
+    """Applies the operators of an fx graph; `values` has the value of each node, inputs first."""
 
     def __init__(self) -> None:
         self.values: dict[fx.Node, Any] = {}
@@ -29,7 +29,7 @@ class NodeReader:
         self.values[node] = self._apply(node)
 
     def mapped(self, value: Any) -> Any:
-        """An argument with values in place of nodes."""
+        """Return an argument with values in place of nodes."""
         if isinstance(value, fx.Node):
             return self.values[value]
         if isinstance(value, list | tuple):
@@ -72,14 +72,14 @@ class NodeReader:
 
 @cache
 def _may_depend_on_data(target: OpOverload) -> bool:
-    """Whether an operator may need the numbers of its inputs, even if the shapes of an export are fixed."""
+    """Return whether an operator may need the numbers of its inputs, even if the shapes of an export are fixed."""
     if torch.Tag.dynamic_output_shape in target.tags or torch.Tag.data_dependent_output in target.tags:
         return True
     return torch._C._dispatch_has_kernel_for_dispatch_key(target.name(), "CompositeImplicitAutograd")
 
 
 def static_type(node: fx.Node) -> TensorType:
-    """The type of the values of a node. Raises: ExportError if a shape is not fixed."""
+    """Return the type of the values of a node. Raises: ExportError if a shape is not fixed."""
     values = node.meta.get("val")
     for value in values if isinstance(values, list | tuple) else [values]:
         if isinstance(value, torch.Tensor) and any(not isinstance(size, int) for size in value.shape):
@@ -92,13 +92,13 @@ def static_type(node: fx.Node) -> TensorType:
 
 
 def where(node: fx.Node) -> str:
-    """The source line of a node, as the end of a message; empty if it is unknown."""
+    """Return the source line of a node, as the end of a message; empty if it is unknown."""
     line = _location(node).line
     return f" at {line}" if line else ""
 
 
 def _result_types(node: fx.Node) -> list[ValueType] | None:
-    """The types that the export inferred, or None; to infer them again would take a quarter of an import."""
+    """Return the types that the export inferred, or None; to infer them again would take a quarter of an import."""
     results = flat_results(node.meta.get("val"))
     return list(map(type_of, results)) if all(isinstance(value, torch.Tensor) for value in results) else None
 

@@ -26,7 +26,7 @@ from explorer.trace import LAYER
 
 
 def replace_circuits(module: nn.Module, change: Callable[[EvaluatedCircuit], EvaluatedCircuit]) -> nn.Module:
-    """A module with the same parameters and buffers, in which `change` made something else of each circuit."""
+    """Replace each circuit in a module by `change`; parameters and buffers stay the same."""
     if isinstance(module, EvaluatedCircuit):
         return change(module)
     children = {name: replace_circuits(child, change) for name, child in module.named_children()}
@@ -38,9 +38,9 @@ def replace_circuits(module: nn.Module, change: Callable[[EvaluatedCircuit], Eva
 
 
 def with_named_layers(module: nn.Module) -> nn.Module:
-    """A module whose exported operators have the path of the layer that they evaluate: `layer.12` in a circuit.
+    """Return a module that exports operators with the path of the layer that they evaluate: `layer.12` in a circuit.
 
-    What evaluates parameters, before all layers, has no such path.
+    Operators that evaluate parameters, before all layers, have no such path.
     """
     return replace_circuits(module, _name_layers)
 
@@ -74,14 +74,14 @@ _LIBRARY = torch.library.Library(NAMESPACE, "FRAGMENT")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Whole:
-    """What an operator needs besides tensors: the layer, its semiring, and the names of its prepared parameters."""
+    """The data of an operator in addition to tensors: layer, semiring, names of prepared parameters."""
 
     layer: TorchLayer
     semiring: Semiring
     names: tuple[str, ...]
 
     def computes_as(self, other: "_Whole") -> bool:
-        """Whether both return the same for the same tensors."""
+        """Return whether both return the same for the same tensors."""
         mine, theirs = (self.semiring, self.names), (other.semiring, other.names)
         return mine == theirs and _equal(self.layer, other.layer)
 
@@ -92,7 +92,7 @@ _lock = Lock()
 
 
 def with_whole_layers(module: nn.Module) -> nn.Module:
-    """A module with the same parameters and buffers, in which each layer of a circuit is one operator."""
+    """Return a module with the same parameters and buffers, in which each layer of a circuit is one operator."""
     return replace_circuits(module, _make_whole)
 
 
@@ -103,18 +103,18 @@ def _make_whole(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
 
 
 def call_layer(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-    """What `layer.forward` returns, as one operator."""
+    """Call `layer.forward` as one operator."""
     operator, name = operator_of(layer, semiring, tuple(parameters))
     return operator(x, list(parameters.values()), name)
 
 
 def operator_of(layer: TorchLayer, semiring: Semiring, parameters: tuple[str, ...]) -> tuple[OpOverload, str]:
-    """The operator that a layer with these prepared parameters is, and its argument `layer`."""
+    """Return the operator of a layer with these prepared parameters, and its argument `layer`."""
     return _operator(type(layer)), _name_of(_Whole(layer, semiring, parameters))
 
 
 def _operator(kind: type[TorchLayer]) -> OpOverload:
-    """The operator of a class of layers, defined at its first use."""
+    """Return the operator of a class of layers, defined at its first use."""
     name = re.sub(r"\W", "_", kind.__name__)
     with _lock:
         if not hasattr(getattr(torch.ops, NAMESPACE), name):
@@ -125,7 +125,7 @@ def _operator(kind: type[TorchLayer]) -> OpOverload:
 
 
 def forward_layer(x: Tensor, parameters: Sequence[Tensor], layer: str) -> Tensor:
-    """What the operator of a layer computes, with PyTorch's operators. Raises: UnknownNameError."""
+    """Compute the operator of a layer with PyTorch's operators. Raises: UnknownNameError."""
     if layer not in _known:
         raise UnknownNameError(
             f"no layer {layer!r} was exported in this process; export its circuit first, with operators='circuit'"
@@ -137,7 +137,7 @@ def forward_layer(x: Tensor, parameters: Sequence[Tensor], layer: str) -> Tensor
 
 
 def _name_of(whole: _Whole) -> str:
-    """The name of a layer: what it is configured with; layers that compute something else have a number behind it."""
+    """Name a layer by its configuration, followed by a number if another layer has that name."""
     title = _title(whole.layer)
     with _lock:
         for number in range(1, len(_known) + 2):
@@ -154,7 +154,7 @@ def _title(layer: TorchLayer) -> str:
 
 
 def _equal(one: TorchLayer, other: TorchLayer) -> bool:
-    """Whether two layers are of one class and equal in everything but their parameters."""
+    """Return whether two layers are of one class and equal in everything but their parameters."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -169,5 +169,5 @@ def _equal(one: TorchLayer, other: TorchLayer) -> bool:
 
 
 def _same_value(one: Any, other: Any) -> bool:
-    """Equal values of one type; arrays are the same only if they are one object."""
+    """Return whether two values of one type are equal; arrays are only if they are one object."""
     return one is other or (type(one) is type(other) and (one == other) is True)
