@@ -1,4 +1,4 @@
-"""What a call allocates: its memory plan, its outputs, and results that are computed elsewhere and copied."""
+"""Bytes of a call: its memory plan, its outputs, and results that are computed elsewhere and copied."""
 
 import pytest
 import torch

@@ -34,7 +34,7 @@ class Decomposition(nn.Module):
 
 
 def with_program(trace, change):
-    """The trace whose last step that changed something has a program with other instructions."""
+    """A trace with other instructions in the program of its last step that changed something."""
     step = next(step for step in reversed(trace.steps) if step.changed)
     snapshot = snapshot_of(trace, step.index)
     program = replace(snapshot.program, instructions=tuple(change(snapshot.program.instructions)))

@@ -81,7 +81,7 @@ SLICES = [
 
 @pytest.mark.parametrize(("part", "whole", "contiguous"), SLICES)
 def test_a_slice_is_contiguous_if_all_axes_after_its_first_long_one_are_full(part, whole, contiguous):
-    """Glow's table of `isSliceContiguous`, as strides: the slice keeps those of the whole tensor."""
+    """Glow's table of `isSliceContiguous`, as strides: the slice keeps the strides of the whole tensor."""
     source = torch.randn(whole)
     kind = BufferType(torch.float32, part, contiguous_strides(whole))
     text = f"""

@@ -1,4 +1,4 @@
-"""What Glow's tests of its IR optimizer state, on small programs: the instructions that are left, and the values.
+"""Facts of Glow's tests of its IR optimizer, on small programs: the instructions that are left, and the values.
 
 Slices and insertions are views and `cat` here, so that counts differ where Glow has instructions for them.
 """

@@ -1,4 +1,4 @@
-"""Reads and writes in an order that a pass could get wrong, and results whose type depends on more than inputs."""
+"""Reads and writes in an order that a pass could get wrong, and result types that depend on more than inputs."""
 
 import pytest
 import torch

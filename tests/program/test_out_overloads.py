@@ -92,7 +92,7 @@ def _same_numbers(found: Tensor, wanted: Tensor) -> bool:
 
 
 def faults_of(target: Any, args: Any, kwargs: Any, results: tuple[Tensor, ...]) -> list[str]:
-    """What the `out=` overload of an operator does wrong in a call that returned these results."""
+    """The errors of the `out=` overload of an operator in a call that returned these results."""
     found = out_overload(target)
     assert found is not None
     overload, names = found

@@ -1,4 +1,4 @@
-"""What a trace keeps of passes that fail or reach a limit."""
+"""Traces of passes that fail or reach a limit."""
 
 from textwrap import wrap
 
@@ -60,7 +60,7 @@ def test_a_plan_that_was_not_searched_says_so_in_the_trace_and_in_its_views(monk
 
 
 class Weighted(nn.Module):
-    """A parameter graph of two operators, one of which is a view."""
+    """A parameter graph of two operators; one is a view."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What operators return: on the device `meta`, which is fast, the same as on fake tensors."""
+"""Results of operators: the same on the device `meta`, which is fast, as on fake tensors."""
 
 from random import Random
 
@@ -59,7 +59,7 @@ def assert_same_as_on_fakes(op, kinds, monkeypatch):
 
 
 def elementwise_operators():
-    """Those of PyTorch whose arguments are tensors, or have defaults."""
+    """Operators of PyTorch with tensors as arguments, or defaults."""
     for name in torch.ops.aten:
         packet = getattr(aten, name)
         for overload in packet.overloads():

@@ -1,4 +1,4 @@
-"""Why two values of a program are in different memory."""
+"""Reasons why two values of a program do not share memory."""
 
 import pytest
 import torch

@@ -15,7 +15,7 @@ ROWS = 3
 """The number of rows of the graphs."""
 
 SEMIRINGS = {"sos": "sum-product"}
-"""Of circuits whose weights have no real logarithms."""
+"""Circuits with weights that have no real logarithms."""
 
 
 @cache

@@ -1,6 +1,6 @@
 """Real models in few lines, with random weights: what graphs of practice look like, without a download.
 
-The structure is that of the papers and of torchvision, operator by operator. The statistics of batch norms are those
+The structure follows the papers and torchvision, operator by operator. The statistics of batch norms are those
 of random data, and their weights are random, so that a wrong channel, sign or epsilon shows in the result.
 """
 
@@ -345,9 +345,9 @@ def _build(name: str) -> nn.Module:
 
 
 def with_fixed_weights(build: Callable[[], nn.Module], data: Tensor) -> nn.Module:
-    """A module in evaluation mode whose weights are always the same.
+    """A module in evaluation mode with fixed weights.
 
-    Weights of norms are random, and the statistics of batch norms are those of some data, shifted a little.
+    Weights of norms are random, and the statistics of batch norms come from some data, shifted a little.
     """
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
@@ -358,7 +358,7 @@ def with_fixed_weights(build: Callable[[], nn.Module], data: Tensor) -> nn.Modul
                 part.weight.uniform_(0.5, 1.5)
                 part.bias.normal_(std=0.3)
             elif isinstance(part, nn.Conv2d):
-                part.weight.mul_(6**0.5)  # from PyTorch's deviation to that of He: signals keep their size
+                part.weight.mul_(6**0.5)  # from PyTorch's deviation to He's: signals keep their size
         for norm in norms:
             norm.momentum = None  # the mean over all data so far: here of one batch
         made.double()(data.double())  # in float32 the first convolution of each shape compiles a kernel

@@ -349,7 +349,7 @@ def shuffled_by_hand(x: Variable) -> Variable:
 
 
 def flat_picture(x: Variable) -> Variable:
-    """A picture whose channels are moved to the end, as one row."""
+    """A picture with the channels moved to the end, as one row."""
     return call(aten.reshape.default, call(aten.permute.default, picture(x), [0, 2, 3, 1]), [1, 16])
 
 
@@ -364,6 +364,6 @@ def whole_constant() -> Variable:
 
 
 def inputs() -> tuple[Variable, Variable]:
-    """What plants are made of."""
+    """The inputs of planted expressions."""
     x, y = (Variable(TensorType(torch.float64, (4, 4)), name=name) for name in "xy")
     return x, y

@@ -1,4 +1,4 @@
-"""Keywords and dicts in another order than that of the export: the numbers of the module, or a refusal."""
+"""Keywords and dicts in another order than in the export: the numbers of the module, or a refusal."""
 
 from collections import OrderedDict, namedtuple
 

@@ -48,7 +48,7 @@ def graph(inputs, *outputs):
 
 
 def refusal_of(inputs, *outputs):
-    """What the handler has against a graph."""
+    """The reason why the handler refuses a graph."""
     with pytest.raises(InconsistencyError) as error:
         graph(inputs, *outputs).validate()
     return str(error.value)

@@ -94,7 +94,7 @@ def test_a_global_rewriter_records_why_it_declines():
 
 def test_products_that_are_not_merged_have_a_reason():
     class Chain(nn.Module):
-        """Two products with one right factor, the second of which needs the first, and two that fit no other."""
+        """Two products with one right factor, the second computed from the first, and two that fit no other."""
 
         def forward(self, given, weight):
             first = given @ weight

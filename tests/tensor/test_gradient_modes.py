@@ -1,4 +1,4 @@
-"""What runs without gradients in a module runs without them in the graph that is made of it for training."""
+"""Parts of a module without gradients stay without them in its graph for training."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""How rewriters are led through graphs of abstract operators, and when an equilibrium is reached."""
+"""Walks of rewriters through graphs of abstract operators, and equilibria."""
 
 import itertools
 
@@ -70,7 +70,7 @@ def test_a_pattern_is_replaced(pattern, replacement, output, expected):
 
 
 def ops(pattern):
-    """A pattern whose targets are operators with as many inputs as are written."""
+    """A pattern with operators that accept as many inputs as are written."""
     if not isinstance(pattern, tuple):
         return pattern
     operator = {op.target: op for op in (op1, op2, op3, op4, op5, op6)}[pattern[0]]

@@ -108,7 +108,7 @@ def test_the_step_is_recorded_with_its_rewrites_and_can_be_run():
 
 
 class Others(nn.Module):
-    """What has no form with channels last here."""
+    """Operators without a form with channels last."""
 
     def __init__(self):
         super().__init__()

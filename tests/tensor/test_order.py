@@ -27,7 +27,7 @@ class Counting(dict):
 
 
 def looked_up(graph, changes):
-    """How many labels are looked up while the readers of some variables are given others."""
+    """Count the labels looked up while the readers of some variables get others."""
     graph.order._label = counting = Counting(graph.order._label)
     for node, index, new in changes:
         graph.change_node_input(node, index, new)

@@ -1,4 +1,4 @@
-"""Where in the user's program an operator comes from is known of those, too, that rules make."""
+"""Source locations of operators, also of those made by rules."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ HERE, THERE, ELSEWHERE = (SourceLocation(module=name) for name in ("here", "ther
 
 
 def nowhere(graph):
-    """The applications of which nobody knows where they come from."""
+    """The applications without a source location."""
     return [node for node in graph.nodes if node.location == NOWHERE]
 
 

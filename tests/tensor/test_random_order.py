@@ -16,7 +16,7 @@ x = torch.arange(1.0, 7.0)
 
 
 class LastFirst(nn.Module):
-    """What is drawn first is returned last."""
+    """The first draw is returned last."""
 
     def forward(self, x):
         auxiliary = dropout(x * 2, 0.5, True)
@@ -25,7 +25,7 @@ class LastFirst(nn.Module):
 
 
 class LastRead(nn.Module):
-    """What is drawn first is read last, from another operator that draws."""
+    """The first draw is read last, by another operator that draws."""
 
     def forward(self, x):
         noise = torch.rand_like(x)

@@ -155,7 +155,7 @@ def test_the_whole_database_keeps_types_and_integers_of_random_graphs(dtype, dat
 @examples(30)
 @given(graph=graphs())
 def test_the_whole_database_reaches_a_fixed_point(graph):
-    """Specializing may write x ** 2 as x * x, whose factors the next run orders differently; then nothing changes."""
+    """Specializing may write x ** 2 as x * x, which the next run reorders; then nothing changes."""
     pipeline = optdb.query("+fast_run", "-inplace")
     texts = [graph.text()]
     while texts[-1] not in texts[:-1] and len(texts) < 6:

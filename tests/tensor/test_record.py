@@ -1,4 +1,4 @@
-"""The trace of a rewriting: the same steps, matches, refusals and questions as those of a circuit's compilation."""
+"""The trace of a rewriting: steps, matches, refusals and questions, as in the compilation of a circuit."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What recording costs, and that each recorded state is the one at its step, whatever happened later."""
+"""The cost of recording, and each recorded state as it was at its step, whatever happened later."""
 
 import sys
 
@@ -28,7 +28,7 @@ def many(count):
 
 
 def work(count, recorded):
-    """How many instructions of Python a rewriting takes: the same on every machine and at every time."""
+    """Count the instructions of Python in a rewriting: the same on every machine and at every time."""
     graph = many(count)
     if recorded:
         observer = Observer([Recorder()])

@@ -42,7 +42,7 @@ def rewrite(module, *arguments, query="+fast_run", graph=None):
 
 
 def counts(graph):
-    """How often each operator occurs in a graph."""
+    """Count each operator in a graph."""
     return Counter(node.op.name for node in graph.toposort())
 
 

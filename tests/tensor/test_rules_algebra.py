@@ -117,7 +117,7 @@ def test_high_powers_are_products_of_lower_ones():
 
 
 def visited(monkeypatch, target, count):
-    """How often a rule on sums and products visits a variable of a left-deep chain of this many operators."""
+    """Count the visits of a rule on sums and products to variables of a left-deep chain of operators."""
     variables = [tensor(f"x{i}", 2) for i in range(count + 1)]
     chain = variables[0]
     for variable in variables[1:]:

@@ -56,7 +56,7 @@ NEVER_CHANGE_A_GRAPH = ["optdb: add_destroy_handler"]
 
 
 def promise(where):
-    """What a rule promises; of a rewriter of whole graphs its pass says it."""
+    """The exactness of a rule; for a rewriter of whole graphs, of its pass."""
     made = passes[where] if where in passes.names else RULES[where]
     assert isinstance(made, GraphPass | LocalRewriter | Rewriter)
     return made.exactness
@@ -69,7 +69,7 @@ def may_apply(rule, graph):
 
 
 def assert_kept(where, exactness, found, wanted):
-    """Results are as near to those without the rule as it promises; first those of ordinary numbers."""
+    """Results with and without the rule agree as it promises; ordinary numbers first."""
     for i, (new, old) in enumerate(zip(found, wanted, strict=True)):
         assert [(v.dtype, v.shape) for v in new] == [(v.dtype, v.shape) for v in old], where
         if exactness is Exactness.EXACT:

@@ -1,4 +1,4 @@
-"""Operators of several results: lists among them, and results whose type depends on whether gradients are wanted."""
+"""Operators of several results: lists among them, and result types that depend on gradient mode."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""A caller may write into the results of a rewritten module as into those of the original."""
+"""A caller may write into the results of a rewritten module as with the original."""
 
 import pytest
 import torch

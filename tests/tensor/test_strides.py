@@ -11,7 +11,7 @@ from tests.tensor.passes.checking import aten, graph_pass, tensor
 
 @pytest.fixture
 def looked_at(monkeypatch):
-    """The sensitive operators whose inputs were checked, once per check."""
+    """The sensitive operators with checked inputs, once per check."""
     nodes = []
     found = KeepStrides._strides_of_inputs
     monkeypatch.setattr(
@@ -21,7 +21,7 @@ def looked_at(monkeypatch):
 
 
 def group_norms(count):
-    """Group norms side by side, each behind two relus, of which one is enough."""
+    """Group norms side by side, each behind two relus; one is enough."""
     x = tensor(1, 4, 2, 2)
     outputs = []
     for i in range(count):

@@ -7,7 +7,7 @@ from tests.tensor.text_form import graph_from, rewrites
 
 
 def test_most_graph_texts_round_trip():
-    """All planted expressions without constants and quantization, of which a text does not have all."""
+    """All planted expressions without constants and quantization, which a text cannot hold completely."""
     pairs()  # registers the operators of PyTorch's quantization
     parsed = 0
     for name, plant in planted.PLANTS.items():

@@ -1,4 +1,4 @@
-"""What is trained at the tensor level has the gradients of the module, whatever is written in place."""
+"""Training at the tensor level has the gradients of the module, with any in-place writes."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ GROUP = 24
 
 
 def wrong_programs(programs):
-    """What differs from each program after it was recorded; those that PyTorch cannot decompose are left out."""
+    """Differences after recording, per program that PyTorch can decompose."""
     try:
         compiled = explorer.record(Together(programs), (x,), mode="train").compiled
     except ExportError:

@@ -35,7 +35,7 @@ class Raising(Feature):
 
 
 class Known(Feature):
-    """The applications of which it was notified."""
+    """The applications that it was notified of."""
 
     def __init__(self):
         self.nodes = set()
@@ -55,7 +55,7 @@ def graph_with(*features):
 
 
 def replacements(graph):
-    """What is replaced in it, and what by: half of what goes is needed by nothing else."""
+    """Replacements: nothing else needs half of the replaced variables."""
     old = graph.outputs[0].owner.inputs[0]
     return [(old, mul(neg(old.owner.inputs[1]), add(neg(graph.inputs[1]), Constant(torch.tensor(2.0).double()))))]
 

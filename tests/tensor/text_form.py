@@ -28,7 +28,7 @@ NAMESPACES = {"aten": torch.ops.aten, "explorer": torch.ops.explorer, "circuit":
 def expression(text: str, variables: Mapping[str, Any]) -> Any:
     """The value of an expression. Assignments may precede it: `e = exp(x); div(e, sum(e, [1], True))`.
 
-    Variables may be functions too. Other names are those of operators, ours with `explorer.` or `circuit.` before them.
+    Variables may be functions too. Other names are operators, ours with `explorer.` or `circuit.` before them.
     """
     known = dict(variables)
     *assignments, last = ast.parse(text.strip()).body

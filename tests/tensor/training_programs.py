@@ -140,7 +140,7 @@ class Together(nn.Module):
 
 
 def differences(program, compiled, results, x):
-    """What is not as in the program, one text per difference: results, whether they have gradients, gradients."""
+    """List the differences from the program: results, whether they have gradients, gradients."""
     wanted = program(x)
     found = []
     for i, (one, other) in enumerate(zip(results, wanted, strict=True)):

@@ -135,7 +135,7 @@ def optimize(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_po
 def check_pass(names, before, after, shapes, dtype=torch.float32, **options):
     """Run passes on the expression `before`: the graph becomes `after`, and keeps its values as in `optimize`.
 
-    Returns the graph. `names` are those of passes, separated by spaces. `shapes` are those of the inputs and
+    Returns the graph. `names` are passes, separated by spaces. `shapes` are the shapes of the inputs and
     constants by name; see `leaves`. `splat(5.0, 2, 3)` in `before` is a constant filled with a number, `constant` in
     `after` one without a name; `norm(x)` is a batch norm.
     """
@@ -230,7 +230,7 @@ def ops(graph):
 
 
 def nodes(graph):
-    """How many nodes Glow counts: the operators, and for each output one that saves it."""
+    """Count nodes as Glow does: the operators, and for each output one that saves it."""
     return len(graph) + len(graph.outputs)
 
 

@@ -102,7 +102,7 @@ def test_a_filter_shared_by_two_convolutions_is_duplicated(dtype):
 
 
 def test_a_filter_and_a_bias_with_other_users_are_duplicated(dtype):
-    """Of 6 constants 4 are left: the filter and the bias as they were, and those of the batch norm in them.
+    """Of 6 constants 4 are left: the filter and the bias as they were, and both with the batch norm folded in.
 
     Glow keeps the graph that it was made of in the same module, so that it counts 8: the 6, and 2 new ones.
     """

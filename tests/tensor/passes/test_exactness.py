@@ -48,7 +48,7 @@ def test_special_values_are_drawn(dtype):
 
 
 def exactness_of(name, label):
-    """What one rule of a pass promises."""
+    """The exactness of one rule of a pass."""
     return next(rule.exactness for rule in graph_pass(name).local_rewriters() if rule.label == label)
 
 

@@ -79,7 +79,7 @@ def test_a_decomposed_group_norm_runs_on_a_transposed_input():
 
 
 def expanded_tensor(x):
-    """A tensor whose first axis has one number in memory."""
+    """A tensor with one number in memory along its first axis."""
     return (x * 2).sum(0, keepdim=True).expand(5, 3, 4)
 
 
@@ -150,7 +150,7 @@ def test_a_copy_with_the_strides_of_its_source_is_removed():
 
 
 class Masked(torch.nn.Module):
-    """Which numbers of a copy a dropout leaves, counted."""
+    """The positions of the numbers of a copy that a dropout leaves."""
 
     def forward(self, x):
         copy = x.permute(1, 0).clone(memory_format=torch.contiguous_format)

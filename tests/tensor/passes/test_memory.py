@@ -1,4 +1,4 @@
-"""Where results lie: no output becomes the caller's memory by a pass, and new constants lie where their users do."""
+"""Results: no pass makes an output the caller's memory, and new constants are on the device of their users."""
 
 import pytest
 import torch

@@ -20,7 +20,7 @@ from tests.tensor.quantization.test_raising import QUANTIZATION, RAISE, constant
 from tests.tensor.random_networks import networks
 
 NEAR = {torch.float32: 1e-4, torch.float64: 1e-10}
-"""Relative to the largest number: a few layers, whose sums are computed in another order."""
+"""Relative to the largest number: a few layers, with sums in another order."""
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -195,7 +195,7 @@ def test_with_channels_last_a_mean_is_average_pooling_between_two_transposes(dty
 
 
 def test_no_op_operators_are_removed(dtype):
-    """What is above the average goes once that is gone: averages add up numbers in an order that depends on strides."""
+    """The copy above an average goes after the average: averages add up numbers in an order that depends on strides."""
     before = """
 y = expand(clone(image, memory_format=torch.contiguous_format), [2, 3, 4, 4])
 y = constant_pad_nd(repeat(slice(y, 1, 0, 9223372036854775807), [1, 1, 1, 1]), [0, 0])

@@ -1,4 +1,4 @@
-"""Gradients: passes keep those of everything that is trained, also where numbers are equal or lie on a bound."""
+"""Gradients: passes keep them, also for equal numbers and on bounds."""
 
 from functools import partial
 

@@ -72,7 +72,7 @@ def run(graph, *names, within=0.0, given=None, registry=passes):
 
 
 def exactness(name, registry=passes):
-    """What a pass promises."""
+    """The exactness of a pass."""
     made = registry[name]
     assert isinstance(made, GraphPass)
     return made.exactness
@@ -84,7 +84,7 @@ def ops(graph):
 
 
 def reasons(inputs, outputs, *names):
-    """Why the rules of some passes did not apply, as they say it; the graph must not change."""
+    """The reasons why the rules of some passes did not apply; the graph must not change."""
     declined = []
 
     def listen(event):

@@ -40,7 +40,7 @@ def graph_of(module: nn.Module, data: torch.Tensor) -> FunctionGraph:
 
 
 def pt2e_graph(make: Callable[[], nn.Module], data: torch.Tensor, **settings: Any) -> FunctionGraph:
-    """What PT2E makes of a module, as a graph."""
+    """Quantize a module with PT2E and import it as a graph."""
     torch.manual_seed(0)
     return graph_of(quantized_module(make().eval(), data, **settings), data)
 

@@ -87,7 +87,7 @@ def test_dequantize_of_quantize_is_removed_only_on_request():
 
 
 def test_dequantize_of_quantize_clips_beyond_any_error_bound():
-    """What the rule leaves out, in numbers: the clipping of 1000 to the range of the integers."""
+    """The error of the rule: it does not clip 1000 to the range of the integers."""
     x = reals(1)
     y = quantized.dequantize(quantized.quantize(x, A))
     optimize([x], y, LOSSY, within=1000 - (127 - A.offset) * A.scale + 1e-3, given=[torch.tensor([1000.0])])
@@ -305,7 +305,7 @@ def test_rescales_of_six_operators_are_fused_into_them():
     for target, to in steps:
         result = quantized.rescale(binary(target, result, y, to), last)
     assert len(FunctionGraph([x, y], [result])) == 12
-    slack = 6 * 2 * 0.25 / 2 / last.scale + 6  # six roundings to 0.25, at most doubled, and those of the results
+    slack = 6 * 2 * 0.25 / 2 / last.scale + 6  # six roundings to 0.25, at most doubled, and roundings of results
     graph = optimize([x, y], result, LOSSY, within=slack, given=[factors(A, -4, 4), factors(B, 1, 2)])
     names = ["add", "sub", "div", "mul", "min", "max"]
     assert ops(graph) == [f"quantized_{name}" for name in names]
