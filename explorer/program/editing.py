@@ -18,7 +18,7 @@ from explorer.program.ir.verify import verify
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Insertion:
     """An instruction to insert, or to move if the program has it: right before another one, or at the end (None)."""
 
     instruction: Instruction
@@ -29,17 +29,17 @@ class Placed:
 class Edit:
     """One change of a program.
 
-    `matched` are the numbers of the calls and copies that it is about, the root first. `removed` are taken out,
-    `changed` replaces instructions of the same number in place, `placed` puts instructions in or moves them; an
-    allocation or view that is used before its place moves to its first use. `weights`
-    replaces weights of the same number. `offsets` is a new memory plan. `became` are the instructions that do the
-    work of those removed. `renamed` maps values to the values that all instructions use instead.
+    `matched` are the numbers of the calls and copies that it is about, the root first. Instructions in `removed` go,
+    `changed` replaces instructions of the same number, and `placed` inserts or moves instructions; an allocation or
+    view that is used before its definition moves to its first use. `weights` replaces weights of the same number,
+    `offsets` is a new memory plan, and `renamed` maps values to the values that all instructions use instead. `became`
+    lists the instructions that do the work of the removed ones.
     """
 
     matched: tuple[int, ...]
     removed: tuple[int, ...] = ()
     changed: tuple[Instruction, ...] = ()
-    placed: tuple[Placed, ...] = ()
+    placed: tuple[Insertion, ...] = ()
     weights: tuple[Weight, ...] = ()
     offsets: Mapping[int, int] | None = None
     became: tuple[int, ...] = ()
@@ -50,14 +50,14 @@ Rule = Callable[[Program, Iterator[int]], Iterable[Edit | Kept | Limit]]
 """A function of a program that yields changes; the iterator yields unused numbers."""
 
 
-def edited(program: Program, edits: Sequence[Edit]) -> Program:
+def apply_edits(program: Program, edits: Sequence[Edit]) -> Program:
     """Return the program after all edits, in order: a later one may change or remove the changes of an earlier one.
 
     Raises: RuleError if an instruction is removed twice, or inserted before an unknown one.
     """
     offsets = next((edit.offsets for edit in reversed(edits) if edit.offsets is not None), {})
     weights = {weight.id: weight for edit in edits for weight in edit.weights}
-    instructions = _edited_instructions(program, edits)
+    instructions = _apply_to_instructions(program, edits)
     if not weights and instructions is program.instructions:
         return program.with_offsets(offsets)
     return replace(
@@ -68,7 +68,7 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
     )
 
 
-def _edited_instructions(program: Program, edits: Sequence[Edit]) -> tuple[Instruction, ...]:
+def _apply_to_instructions(program: Program, edits: Sequence[Edit]) -> tuple[Instruction, ...]:
     """Return the instructions after all edits; the same tuple if no edit is about instructions."""
     if not any(edit.removed or edit.changed or edit.placed or edit.renamed for edit in edits):
         return program.instructions
@@ -159,7 +159,7 @@ class WorkingProgram(WorkingState[Program]):
     def look(self, rule: Rule) -> Outcome[Program]:
         found = list(rule(self.state, self.fresh))
         edits = [one for one in found if isinstance(one, Edit)]
-        after = edited(self.state, edits) if edits else self.state
+        after = apply_edits(self.state, edits) if edits else self.state
         kept = [one for one in found if isinstance(one, Kept)]
         return Outcome(after, edits, kept, [one for one in found if isinstance(one, Limit)])
 

@@ -309,7 +309,7 @@ class _Lowering:
                 result is None
                 or not isinstance(value, int)
                 or value not in overwritten
-                or not self._is_same(value, result)
+                or not self._types[value].is_same(result.type)
             ):
                 raise OperatorError(
                     f"{node.op.name} overwrites an input, but result {variable.index} is not that input"
@@ -317,9 +317,6 @@ class _Lowering:
             self._values[variable] = value
             outputs.append(value)
         self.instructions.append(Call(node.id, node.op, inputs, tuple(outputs), Way.ITSELF, node.location))
-
-    def _is_same(self, value: int, result: Result) -> bool:
-        return self._types[value].is_same(result.type)
 
     def _check_unread(self, node: Apply, variable: Variable) -> None:
         if variable.clients:

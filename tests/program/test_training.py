@@ -18,7 +18,7 @@ from explorer.errors import OperatorError
 from explorer.program import why_not_planned
 from explorer.program.ir.instructions import Begin, Part, Role
 from explorer.program.running import module as running
-from explorer.program.running.module import Trained
+from explorer.program.running.module import ProgramFunction
 from tests.program.programs import snapshot_of
 from tests.program.trained import Net, X, assert_same_gradients, gradients_of, loss_of, modules_of
 from tests.tensor.rule_checks import same_bits
@@ -324,7 +324,7 @@ def test_no_gradients_are_recorded_without_a_reason(pair):
         outputs = module(X)
         assert not any(value.requires_grad for value in outputs)
         assert all(map(same_bits, outputs, operators(X)))
-    assert isinstance(module(X)[0].grad_fn, Trained._backward_cls)
+    assert isinstance(module(X)[0].grad_fn, ProgramFunction._backward_cls)
 
 
 @pytest.mark.parametrize("transform", [torch.func.vmap, lambda f: torch.func.vmap(grad(f))])

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from explorer.errors import CircuitError
 from explorer.program.editing import WorkingProgram
 from explorer.program.ir import verify as verifying
-from explorer.program.ir.instructions import Access, Alloc, Call, Dealloc, Role, Stack, View, unstacked, with_values
+from explorer.program.ir.instructions import Access, Alloc, Call, Dealloc, Role, Stack, View, calls_of, with_values
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import MemoryUse, verify
 from explorer.program.memory.planning import plan_memory
@@ -236,7 +236,7 @@ def test_positions_of_uses_are_those_in_the_histories(seed):
     for _ in range(60):
         changed = random.choice(CHANGES)(random, program)
         program = program if error_of(changed) is not None else changed
-        places = {call.id: i for i, one in enumerate(program.instructions) for call in unstacked(one)}
+        places = {call.id: i for i, one in enumerate(program.instructions) for call in calls_of(one)}
         for origin, events in program.histories.items():
             of = {access: [places.get(one.id, -1) for kind, _, one in events if kind is access] for access in Access}
             used = sorted({*of[Access.READ], *of[Access.WRITE]})

@@ -10,7 +10,7 @@ from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import verify
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
-from explorer.program.running.executor import Executor, copied
+from explorer.program.running.executor import Executor, copy_values
 from explorer.tensor import FunctionGraph, to_module
 from explorer.tensor.torch_io.exporting import operators_of
 from explorer.tensor.torch_io.joint import JointGraph, joint_graph
@@ -51,7 +51,7 @@ def assert_trains(joint: JointGraph, *inputs: Tensor, names: Sequence[str] = MEM
         for value in found:
             poison(value)
         kept = [tensors[numbers.index(weight.id)] for weight in executor.kept]
-        for values in (copied(memory), memory):
+        for values in (copy_values(memory), memory):
             assert all(map(same_bits, executor.finish(values, kept, tangents), gradients))
     return states[-1]
 
@@ -69,7 +69,7 @@ def _normal(like: Tensor, generator: torch.Generator) -> Tensor:
 
 
 class Net(nn.Module):
-    """Two outputs, one of which backward needs, and a parameter graph."""
+    """Two outputs, one needed by backward, and a parameter graph."""
 
     def __init__(self):
         super().__init__()

@@ -221,7 +221,7 @@ def runs(instruction: Instruction) -> bool:
     return type(instruction) in (Call, Copy, Stack)
 
 
-def unstacked(instruction: Instruction) -> tuple[Instruction, ...]:
+def calls_of(instruction: Instruction) -> tuple[Instruction, ...]:
     """Return the calls of a stack, or any other instruction itself."""
     return instruction.calls if type(instruction) is Stack else (instruction,)
 

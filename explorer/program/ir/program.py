@@ -38,8 +38,8 @@ from explorer.program.ir.instructions import (
     View,
     Way,
     Weight,
+    calls_of,
     runs,
-    unstacked,
 )
 from explorer.tensor.ir.ops import SLOT
 
@@ -123,7 +123,7 @@ class Program:
                     if weight.role is Role.OUTPUT or weight.is_for_backward:
                         of[weight.id].append((Access.BACKWARD, weight.id, instruction))
             else:
-                for one in unstacked(instruction):
+                for one in calls_of(instruction):
                     for value in one.values_read:
                         of[value].append((read, value, one))
                     for value in one.values_written:

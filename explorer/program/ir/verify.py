@@ -27,7 +27,7 @@ from explorer.program.ir.instructions import (
     View,
     Way,
     Weight,
-    unstacked,
+    calls_of,
 )
 from explorer.program.ir.program import Program
 from explorer.program.ir.results import may_overwrite, results_of
@@ -107,7 +107,7 @@ def _check_parts(program: Program) -> None:
 def _first_wrong_access(program: Program, origins: Iterable[int]) -> tuple[int, GraphError | None]:
     """Find the position of the first invalid access to some memories, and the error; the end if there is none."""
     found = [error for origin in origins if (error := MemoryUse(program, origin).first_error()) is not None]
-    positions = {call.id: i for i, one in enumerate(program.instructions) for call in unstacked(one)} if found else {}
+    positions = {call.id: i for i, one in enumerate(program.instructions) for call in calls_of(one)} if found else {}
     placed = [(positions.get(number, len(program)), error) for number, error in found]
     return min(placed, key=lambda one: one[0], default=(len(program), None))
 

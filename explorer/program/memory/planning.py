@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 import torch
 
-from explorer.program.ir.instructions import Call, Number, Role, Way, unstacked
+from explorer.program.ir.instructions import Call, Number, Role, Way, calls_of
 from explorer.program.ir.program import Program
 from explorer.program.ir.results import results_of
 from explorer.program.ir.verify import ALIGNMENT
@@ -37,7 +37,7 @@ class Lifetime:
         return self.device == other.device and self.start < other.end and other.start < self.end
 
 
-def aligned(size_bytes: int) -> int:
+def align(size_bytes: int) -> int:
     """Round up a size to the alignment."""
     return -(-size_bytes // ALIGNMENT) * ALIGNMENT
 
@@ -51,7 +51,7 @@ def lifetimes(program: Program) -> tuple[Lifetime, ...]:
         dealloc = program.deallocs.get(buffer)
         end = moments[-1] if dealloc is None else moments[positions[dealloc.id]]
         end = max(end, start + 1)  # an unused buffer needs memory all the same
-        found.append(Lifetime(buffer, start, end, aligned(alloc.type.size_bytes), alloc.type.device))
+        found.append(Lifetime(buffer, start, end, align(alloc.type.size_bytes), alloc.type.device))
     return tuple(found)
 
 
@@ -67,9 +67,9 @@ def call_bytes(program: Program) -> int:
 
     It allocates its buffers, its outputs, and the results of one call that are computed elsewhere and then copied.
     """
-    buffers = [start + aligned(program.allocs[buffer].type.size_bytes) for buffer, start in program.offsets.items()]
+    buffers = [start + align(program.allocs[buffer].type.size_bytes) for buffer, start in program.offsets.items()]
     outputs = sum(weight.type.size_bytes for weight in program.with_role(Role.OUTPUT))
-    calls = [call for one in program.instructions for call in unstacked(one) if isinstance(call, Call)]
+    calls = [call for one in program.instructions for call in calls_of(one) if isinstance(call, Call)]
     elsewhere = [_bytes_of_results(program, call) for call in calls if call.way is Way.COPIED]
     return (max(buffers, default=0) if buffers else peak_bytes(program)) + outputs + max(elsewhere, default=0)
 

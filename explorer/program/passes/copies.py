@@ -7,7 +7,7 @@ from itertools import accumulate
 import torch
 from torch._ops import OpOverload
 
-from explorer.program.editing import Edit, Kept, Placed
+from explorer.program.editing import Edit, Insertion, Kept
 from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, Instruction, View, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.results import results_of
@@ -107,12 +107,12 @@ def _insert(
     """
     (out,) = one.outputs
     assert out is not None
-    removed, changed, placed = [one.id], list[Instruction](), list[Placed]()
+    removed, changed, placed = [one.id], list[Instruction](), list[Insertion]()
     for (value, (kind, offset)), reason in zip(places, reasons, strict=True):
         if reason:
             part = View(next(fresh), out, kind, offset, "slice")
             copy = Copy(next(fresh), value, part.id)
-            placed += [Placed(part, one.id), Placed(copy, one.id)]
+            placed += [Insertion(part, one.id), Insertion(copy, one.id)]
             continue
         changed.append(View(value, out, kind, offset, "insert"))
     freed = [deallocs.pop(value) for value in (out, *(view.id for view in changed))]
@@ -225,7 +225,7 @@ def _extract(lives: Lives, one: Instruction, view: View, live: list[int]) -> Edi
         for position in range(lives.last[root] + 1, lives.last[view.id] + 1):
             live[position] += program.allocs[root].type.size_bytes
     lives.merge(view.id, root)
-    made = Placed(View(view.id, view.source, kind, view.offset_bytes, view.label), one.id)
+    made = Insertion(View(view.id, view.source, kind, view.offset_bytes, view.label), one.id)
     theirs = lives.dealloc.get(root)
     if theirs is None or program.positions[theirs] > program.positions[mine]:
         return Edit((one.id,), removed=(one.id, mine), placed=(made,))

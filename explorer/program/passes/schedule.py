@@ -7,7 +7,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from explorer.program.editing import Edit, Kept, Limit, Placed
+from explorer.program.editing import Edit, Insertion, Kept, Limit
 from explorer.program.ir.instructions import Alloc, Call, Dealloc, Stack, View, runs
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import Bundle, why_not_elementwise
@@ -22,7 +22,7 @@ def hoist_deallocs(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
         uses = program.touches[buffer]
         if uses and program.moments[program.positions[dealloc.id]] > program.moments[uses[-1] + 1]:
             before = program.instructions[uses[-1] + 1].id
-            yield Edit(_first_user(program, reversed(uses)), placed=(Placed(dealloc, before),))
+            yield Edit(_first_user(program, reversed(uses)), placed=(Insertion(dealloc, before),))
 
 
 @program_pass("SinkAllocas")
@@ -32,7 +32,7 @@ def sink_allocs(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
         uses = program.touches[buffer]
         if uses and program.moments[program.positions[buffer]] < program.moments[uses[0]]:
             before = program.instructions[uses[0]].id
-            yield Edit(_first_user(program, uses), placed=(Placed(alloc, before),))
+            yield Edit(_first_user(program, uses), placed=(Insertion(alloc, before),))
 
 
 @program_pass("DeleteDeadAllocs")
@@ -128,6 +128,6 @@ def _stacked(program: Program, bundle: Bundle, freed: Sequence[Dealloc], fresh: 
         return
     numbers = tuple(one.id for one in bundle.calls)
     last = numbers[-1]
-    stack = Placed(Stack(next(fresh), tuple(bundle.calls)), last)
-    later = (Placed(one, last) for one in freed if program.positions[one.id] < program.positions[last])
+    stack = Insertion(Stack(next(fresh), tuple(bundle.calls)), last)
+    later = (Insertion(one, last) for one in freed if program.positions[one.id] < program.positions[last])
     yield Edit(numbers, removed=numbers, placed=(stack, *later), offsets=program.offsets or None)

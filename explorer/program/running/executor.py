@@ -16,7 +16,7 @@ from explorer.program.ir.instructions import Alloc, Begin, Call, Copy, Dealloc, 
 from explorer.program.ir.program import Program
 from explorer.program.ir.results import out_overload
 from explorer.program.ir.types import BufferType
-from explorer.program.memory.planning import aligned
+from explorer.program.memory.planning import align
 from explorer.tensor.graph.interface import same_strides
 from explorer.tensor.ir.numbers import PythonNumber, operands
 from explorer.tensor.ir.schemas import aten, flat_results, kernel, split_call
@@ -300,7 +300,7 @@ def _allocation(weight: Weight, poison: Poison | None) -> Step:
     return step
 
 
-def copied(values: Values) -> Values:
+def copy_values(values: Values) -> Values:
     """Copy the memory of a forward pass, for a backward pass that may be repeated."""
     memory: dict[int, torch.UntypedStorage] = {}
     found: Values = {}
@@ -318,7 +318,7 @@ def _arena_bytes(program: Program) -> dict[torch.device, int]:
     found: dict[torch.device, int] = {}
     for buffer, place in program.offsets.items():
         kind = program.allocs[buffer].type
-        end = place + aligned(kind.size_bytes)
+        end = place + align(kind.size_bytes)
         found[kind.device] = max(found.get(kind.device, 0), end)
     return found
 

@@ -14,7 +14,7 @@ from explorer.backend.plain import why_not_plain
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import View
 from explorer.program.ir.program import Program
-from explorer.program.running.executor import Executor, Poison, Values, allocate, copied, why_not_laid_out
+from explorer.program.running.executor import Executor, Poison, Values, allocate, copy_values, why_not_laid_out
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.variables import Constant, Variable
 from explorer.tensor.torch_io.exporting import TensorModule, constants_of
@@ -66,7 +66,7 @@ class Gradients:
         return None if missing and any(bool(value.isnan().any()) for _, value in present) else present
 
 
-class Trained(torch.autograd.Function):
+class ProgramFunction(torch.autograd.Function):
     """The forward pass of a program; its backward pass computes the gradients."""
 
     @staticmethod
@@ -109,7 +109,7 @@ def _memory(ctx: Any) -> Values:
     if memory is None:
         raise OperatorError("an earlier backward pass was interrupted; run the forward pass again")
     if torch._C._autograd._get_current_graph_task_keep_graph():  # pyright: ignore[reportAttributeAccessIssue]
-        return copied(memory)
+        return copy_values(memory)
     ctx.memory = None
     return memory
 
@@ -233,7 +233,7 @@ class ProgramRunner(nn.Module):
             return self.operators(*tensors)
         if self._gradients is None or not _records_gradients(tensors):
             return self._executor(*[tensors[position] for position in self._positions])
-        return Trained.apply(self._gradients, *self._own(tensors))
+        return ProgramFunction.apply(self._gradients, *self._own(tensors))
 
     def why_not(self, tensors: Sequence[torch.Tensor]) -> str | None:
         """Return why the program cannot run on these tensors; None if it can."""

@@ -43,7 +43,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def axes_of(dims: "int | Sequence[int] | None", rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, in order; None and an empty list are all axes."""
+    """Count axes from the front, in order; None and an empty list are all axes."""
     if isinstance(dims, int):
         dims = (dims,)
     if not dims:

@@ -115,7 +115,7 @@ class DestroyHandler(Feature):
         self._destroyers[node] = ()
 
     def _refuse_gradients(self) -> None:
-        """Raises: InconsistencyError if a gradient may need an overwritten value."""
+        """Check that no gradient may need an overwritten value. Raises: InconsistencyError."""
         for constant in self._trained:
             if constant.clients:
                 raise InconsistencyError(
@@ -124,7 +124,7 @@ class DestroyHandler(Feature):
                 )
 
     def _check(self, graph: FunctionGraph, node: Apply) -> None:
-        """Raises: InconsistencyError if an application must not overwrite its input."""
+        """Check that an application may overwrite its input. Raises: InconsistencyError."""
         who = f"%{node.id} {node.op.name}"
         roots: list[Variable] = []
         for position in destroyed_inputs(node.op):
@@ -197,7 +197,7 @@ def _readers(node: Apply) -> dict[Apply, None]:
 
 
 def _check_root(node: Apply, position: int, root: Variable) -> None:
-    """Raises: InconsistencyError if the memory of a root must not be overwritten by way of an input."""
+    """Check that an input may overwrite the memory of a root. Raises: InconsistencyError."""
     who = f"%{node.id} {node.op.name}"
     if root.owner is None:
         what = "the constant" if isinstance(root, Constant) else "the input"

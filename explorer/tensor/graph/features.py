@@ -28,10 +28,10 @@ class Feature:
     """Whether a graph has at most one feature of this class; another one is ignored."""
 
     def on_attach(self, graph: "FunctionGraph") -> None:
-        """Called before it is attached. Raises: AlreadyThere to be ignored."""
+        """Prepare to be attached. Raises: AlreadyThere to be ignored."""
 
     def on_detach(self, graph: "FunctionGraph") -> None:
-        """Called after it was detached."""
+        """Clean up after it was detached."""
 
     def on_import(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
         """Note an application that entered the graph."""
@@ -71,7 +71,7 @@ class Feature:
         """Note that a transaction was reverted because of an error."""
 
     def on_validate(self, graph: "FunctionGraph") -> None:
-        """Raises: InconsistencyError if it refuses the current graph."""
+        """Check the current graph. Raises: InconsistencyError to refuse it."""
 
     def orderings(self, graph: "FunctionGraph") -> Mapping[Apply, Sequence[Apply]]:
         """Map applications to others that must run before them although they do not read their results."""

@@ -15,7 +15,9 @@ from explorer.errors import OperatorError
 from explorer.tensor.ir.schemas import exact
 
 
-def in_order(args: tuple[Any, ...], kwargs: dict[str, Any], spec: pytree.TreeSpec, collected: Sequence[str]) -> Any:
+def restore_order(
+    args: tuple[Any, ...], kwargs: dict[str, Any], spec: pytree.TreeSpec, collected: Sequence[str]
+) -> Any:
     """Put keywords and keys of dicts into the order of the export, where the keys are the same.
 
     `collected` are the keywords that the module collects (`**kwargs`): it sees their order.
@@ -117,7 +119,7 @@ pytree.register_pytree_node(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class ModuleTensor:
     """A parameter, buffer or other tensor of the module that a graph was imported from.
 
     `saved`: it is in the module's state dict. `spare`: the graph never read it, so no rewrite can have replaced it.
@@ -157,7 +159,7 @@ class Interface:
     """Positions and values of flat arguments other than tensors, for which the graph is specialized."""
     shared: tuple[Sharing, ...] | None = None
     """The sharing of each output of the graph at import."""
-    state: tuple[Held, ...] = ()
+    state: tuple[ModuleTensor, ...] = ()
     """All tensors of the module."""
     fixed_results: tuple[tuple[int, Any], ...] = ()
     """Positions and values of flat results other than tensors, which are the same in each call."""
@@ -215,7 +217,7 @@ class Interface:
         """Put arguments into the order of the export. Raises: OperatorError if the module may see another order."""
         if self.arguments is None:
             return args, kwargs
-        return in_order(args, kwargs, self.arguments, self.collected_keywords)
+        return restore_order(args, kwargs, self.arguments, self.collected_keywords)
 
     def structured_results(self, results: list[Any]) -> Any:
         """Return the results in the structure that the module returned."""

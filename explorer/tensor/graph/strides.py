@@ -142,7 +142,7 @@ class _Strides:
         return f"a user beyond the first {MAX_BELOW}"
 
     def _new_strides(self, client: Apply, other: dict[Variable, Strides]) -> dict[Variable, Strides] | None:
-        """New strides of the results of a user, if they change; None if it is sensitive, or refuses its inputs."""
+        """Return the changed strides of the results of a user; None if it is sensitive, or refuses its inputs."""
         if is_stride_sensitive(client.op) or not _are_tensors(client):
             return None
         strides = tuple(other.get(v, own) for v, own in zip(client.inputs, self.of(*client.inputs), strict=True))

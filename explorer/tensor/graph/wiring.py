@@ -298,7 +298,7 @@ def _rewire(graph: "FunctionGraph", change: Change) -> None:
 
 
 def _propagate_requires_grad(change: Change) -> None:
-    """If the new variable requires a gradient, mark all variables that depend on the application."""
+    """Mark all variables that depend on the application if the new variable requires a gradient."""
     waiting = [change.node] if change.node is not None and change.new.requires_grad else []
     while waiting:
         found = [variable for variable in waiting.pop().outputs if not variable.requires_grad]

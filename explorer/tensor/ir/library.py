@@ -38,7 +38,7 @@ regression.register_autograd(_regression_gradient, setup_context=_keep_both)
 
 @torch.library.custom_op("explorer::channel_shuffle", mutates_args=())
 def channel_shuffle(input: Tensor, groups: int, axis: int) -> Tensor:
-    """Channel shuffle along any axis: the axis as (groups, rest), the two exchanged, and joined again."""
+    """Channel shuffle along any axis: the axis is split into (groups, rest), which are exchanged and flattened."""
     axis = axis % input.ndim
     return input.unflatten(axis, (groups, -1)).transpose(axis, axis + 1).flatten(axis, axis + 1).clone()
 
@@ -117,7 +117,7 @@ adaptive_avg_pool2d_nhwc = _channels_last(
 
 
 def _batch_norm(input: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float, axis: int) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias with known statistics, the channels along any axis."""
+    """Normalize with known statistics, (x - mean) / sqrt(var + eps) * weight + bias, with channels along any axis."""
     moved, enabled = input.movedim(axis, 1), torch.backends.cudnn.enabled
     found = torch.batch_norm(moved, weight, bias, mean, var, False, 0.0, eps, enabled)
     # PyTorch's rule for fake tensors says that the result has the strides of the input, but on the CPU it is dense.

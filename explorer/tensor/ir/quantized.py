@@ -267,7 +267,7 @@ def with_quantization(variable: Constant, to: Quantization) -> Constant:
 
 
 def name_quantization(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Before an operator is applied, set scales and offsets of its unquantized inputs and constants by its arguments.
+    """Set scales and offsets of unquantized inputs and constants by the arguments of an operator to be applied.
 
     PyTorch only has plain integers, so this restores the types of a graph that was exported. Raises: OperatorError for
     invalid arguments.

@@ -31,12 +31,12 @@ LOGGER = logging.getLogger(FakeTensorMode.__module__)
 def on_fakes() -> Iterator[None]:
     """Create fake tensors inside; refused operators are not logged, because the error has the reason."""
     with exclusively():
-        LOGGER.addFilter(_no_record)
+        LOGGER.addFilter(drop_record)
         try:
             with _mode(), torch.no_grad():
                 yield
         finally:
-            LOGGER.removeFilter(_no_record)
+            LOGGER.removeFilter(drop_record)
 
 
 @contextmanager
@@ -48,11 +48,12 @@ def exclusively() -> Iterator[None]:
 
 @cache
 def _mode() -> FakeTensorMode:
-    """Created on demand, because it imports much of PyTorch."""
+    """Create the mode on demand, because it imports much of PyTorch."""
     return FakeTensorMode(allow_non_fake_inputs=False)
 
 
-def _no_record(record: logging.LogRecord) -> bool:
+def drop_record(record: logging.LogRecord) -> bool:
+    """Filter out all records of a logger."""
     del record
     return False
 

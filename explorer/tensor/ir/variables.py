@@ -174,7 +174,7 @@ MAX_APPLICATIONS = 200
 
 
 def expression(outputs: Sequence[Variable]) -> str:
-    """Outputs as nested expressions; applications that are read twice are numbered.
+    """Write outputs as nested expressions; applications that are read twice are numbered.
 
     >>> expression([div(mul(add(y, z), x), add(y, z))])  # doctest: +SKIP
     '[div(mul(add(y, z), x), add(y, z))]'
@@ -230,7 +230,7 @@ def constant_text(constant: Constant) -> str:
 
 
 def settings_text(settings: dict[str, Any]) -> list[str]:
-    """Attributes as `name=value`."""
+    """Write attributes as `name=value`."""
     return [f"{name}={_value(value)}" for name, value in settings.items()]
 
 

@@ -100,7 +100,7 @@ def by_operator(rewriters: Sequence[LocalRewriter]) -> Callable[[Op], tuple[Loca
 
 
 def _breadth(wanted: Tracked) -> int:
-    """Theano's order: the class of an operator, its base classes, the operator with its attributes."""
+    """Rank tracked operators in Theano's order: an overload, all overloads of a name, an operator with attributes."""
     target = wanted.target if isinstance(wanted, OpPattern) else wanted
     return 2 if isinstance(target, Op) else 1 if isinstance(target, OpOverloadPacket) else 0
 

@@ -30,7 +30,7 @@ Bindings = Mapping[str, Any]
 
 
 def check_pattern(pattern: Any) -> None:
-    """Raises: RuleError if `pattern` is not a valid pattern."""
+    """Check a pattern. Raises: RuleError if it is not valid."""
     if isinstance(pattern, tuple):
         if not pattern or not isinstance(pattern[0], Op | OpOverload | OpOverloadPacket | OpPattern):
             raise RuleError(f"expected a tuple that begins with an operator, got {pattern!r}")
@@ -50,7 +50,7 @@ def check_pattern(pattern: Any) -> None:
 
 
 def check_replacement(replacement: Any) -> None:
-    """Raises: RuleError if `replacement` is not a pattern that `build` can turn into a variable."""
+    """Check a replacement. Raises: RuleError if `build` cannot turn it into a variable."""
     check_pattern(replacement)
     if isinstance(replacement, dict):
         raise RuleError("a replacement cannot have a constraint; put it into the pattern")
@@ -65,7 +65,7 @@ def check_replacement(replacement: Any) -> None:
 
 
 def _check_count(pattern: tuple[Any, ...]) -> None:
-    """Raises: RuleError if an operator does not accept this number of inputs."""
+    """Check the number of inputs of an operator in a pattern. Raises: RuleError."""
     target: Any = pattern[0].target if isinstance(pattern[0], OpPattern) else pattern[0]
     is_packet = isinstance(target, OpOverloadPacket)
     overloads: list[Any] = [getattr(target, name) for name in target.overloads()] if is_packet else [target]

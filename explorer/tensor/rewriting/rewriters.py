@@ -197,7 +197,7 @@ class LocalRewriter(Described):
 
     @abstractmethod
     def transform(self, node: Apply) -> Rewrite:
-        """The replacements of the results of a node, or False."""
+        """Return the replacements of the results of a node, or False."""
 
     def attempt(self, node: Apply) -> Rewrite:
         """Return the result of `transform`; `Declined` if it builds an operator that PyTorch refuses."""
@@ -228,7 +228,7 @@ class LocalRewriter(Described):
         return (self.label,)
 
     def local_rewriters(self) -> "tuple[LocalRewriter, ...]":
-        """Itself, or the members of a group."""
+        """Return itself, or the members of a group."""
         return (self,)
 
     def global_rewriters(self) -> tuple[Rewriter, ...]:

@@ -23,6 +23,7 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.nn.modules.batchnorm import _NormBase  # pyright: ignore[reportPrivateUsage]
 
+from explorer.tensor.ir.result_types import drop_record
 from explorer.tensor.ir.schemas import aten
 
 LOGGERS = ("torch.export._trace", "torch.fx.experimental.symbolic_shapes", "torch._dynamo.exc")
@@ -36,8 +37,8 @@ def without_reports() -> Iterator[None]:
     """Export without the logs and the graph that PyTorch writes to standard error on failure."""
     with ExitStack() as stack:
         for logger in map(logging.getLogger, LOGGERS):
-            logger.addFilter(_no_record)
-            stack.callback(logger.removeFilter, _no_record)
+            logger.addFilter(drop_record)
+            stack.callback(logger.removeFilter, drop_record)
         stack.enter_context(redirect_stderr(_WithoutGraph(sys.stderr)))
         yield
 
@@ -68,11 +69,6 @@ def first_line(error: Exception) -> str:
 
 def _averages_all_batches(part: nn.Module) -> bool:
     return isinstance(part, _NormBase) and part.training and part.track_running_stats and part.momentum is None
-
-
-def _no_record(record: logging.LogRecord) -> bool:
-    del record
-    return False
 
 
 class _WithoutGraph(io.TextIOBase):

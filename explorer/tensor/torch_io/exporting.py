@@ -14,7 +14,7 @@ from torch import fx, nn
 from explorer.errors import OperatorError
 from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.graph.interface import Held
+from explorer.tensor.graph.interface import ModuleTensor
 from explorer.tensor.graph.outputs import outputs_to_copy
 from explorer.tensor.ir.aliasing import destroys
 from explorer.tensor.ir.numbers import PythonNumber
@@ -27,7 +27,7 @@ REWRITTEN = "_rewritten"
 
 
 def hold(
-    root: nn.Module, constants: Sequence[Constant], state: Sequence[Held], taken: Collection[str]
+    root: nn.Module, constants: Sequence[Constant], state: Sequence[ModuleTensor], taken: Collection[str]
 ) -> dict[Constant, str]:
     """Register constants on a module; return their names in it.
 
@@ -179,7 +179,7 @@ OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_expected",
 
 
 def _check_argument(name: str, kind: TensorType, value: object) -> None:
-    """Raises: OperatorError if `value` is not a dense tensor of the expected shape and dtype."""
+    """Check that an argument is a dense tensor of the expected shape and dtype. Raises: OperatorError."""
     if not isinstance(value, torch.Tensor):
         raise OperatorError(f"expected a tensor of shape {kind.shape} as {name}, got type {type(value).__name__}")
     if value.shape != kind.shape:

@@ -20,7 +20,7 @@ from explorer.backend import EvaluatedCircuit, TorchCircuit, TorchInputLayer
 from explorer.backend.layers import TorchDiscreteLayer
 from explorer.errors import ExportError, check_name
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.graph.interface import Held, Interface, Mutation
+from explorer.tensor.graph.interface import Interface, ModuleTensor, Mutation
 from explorer.tensor.graph.outputs import KeepGradients, sharing_of
 from explorer.tensor.ir.result_types import exclusively
 from explorer.tensor.ir.variables import Constant, Variable
@@ -231,12 +231,14 @@ class _Reader:
         learns = self._training and (kind.dtype.is_floating_point or kind.dtype.is_complex)
         return Variable(kind, None, 0, node.name, node.meta["val"].device, learns)
 
-    def _tensors(self, graph: FunctionGraph) -> tuple[Held, ...]:
+    def _tensors(self, graph: FunctionGraph) -> tuple[ModuleTensor, ...]:
         """Return the tensors of the module: its state dict in order, then the rest."""
         program = self._program
         read = {id(constant.data) for constant in graph.constants}
         return tuple(
-            Held(name, data, name in program.state_dict, self._training and data.requires_grad, id(data) not in read)
+            ModuleTensor(
+                name, data, name in program.state_dict, self._training and data.requires_grad, id(data) not in read
+            )
             for name, data in {**program.state_dict, **program.constants}.items()
             if isinstance(data, torch.Tensor)
         )

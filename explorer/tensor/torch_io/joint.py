@@ -59,7 +59,7 @@ def trace_gradients(graph: FunctionGraph, learned: Sequence[int]) -> TracedGradi
             outputs = operators(*given)
             num_updated = len(graph.interface.mutations)
             differentiable = tuple(i for i, v in enumerate(outputs) if v.requires_grad and i >= num_updated)
-            tangents = [_dense_like(outputs[i]) for i in differentiable]
+            tangents = [torch.empty_like(outputs[i].detach()) for i in differentiable]  # strides as in the outputs
             recorded = make_fx(_Joint(operators, learned, differentiable))(given, tangents)
             if any(isinstance(n.target, OpOverload) and n.target._schema.is_mutable for n in recorded.graph.nodes):
                 with torch.no_grad():
@@ -71,7 +71,7 @@ def trace_gradients(graph: FunctionGraph, learned: Sequence[int]) -> TracedGradi
 
 
 def _fake_arguments(graph: FunctionGraph) -> list[Tensor]:
-    """Tensors for the inputs and constants of a graph, in its types and strides."""
+    """Create tensors for the inputs and constants of a graph, in its types and strides."""
     found = [torch.empty(v.tensor_type.shape, dtype=v.tensor_type.dtype, device=v.device) for v in graph.inputs]
     if graph.interface.argument_strides:
         found = [_with_strides(v, steps) for v, steps in zip(found, graph.interface.argument_strides, strict=True)]
@@ -80,11 +80,6 @@ def _fake_arguments(graph: FunctionGraph) -> list[Tensor]:
 
 def _with_strides(like: Tensor, strides: Sequence[int]) -> Tensor:
     return torch.empty_strided(like.shape, strides, dtype=like.dtype, device=like.device)
-
-
-def _dense_like(value: Tensor) -> Tensor:
-    """Return a tensor with the strides of another one, if these have no gaps and overlaps; else a contiguous one."""
-    return torch.empty_like(value.detach())
 
 
 class _Joint:

@@ -25,7 +25,7 @@ LAYOUTS = ("", "nhwc")
 
 
 def check_layout(layout: str) -> None:
-    """Raises: UnknownNameError for an unknown layout."""
+    """Check the name of a layout. Raises: UnknownNameError."""
     if layout not in LAYOUTS:
         raise unknown_name("layout", layout, ["nhwc", "'' (the axes as they are)"])
 
