@@ -73,7 +73,7 @@ def remove_identity_relu(node: Apply) -> Rewrite:
 
 @identity_clip.rule(CLIPS, exactness=Exactness.EXACT)
 def remove_identity_clip(node: Apply) -> Rewrite:
-    """Remove a clip whose input is within its bounds."""
+    """Remove a clip of an input that is within its bounds."""
     return _remove_if_within_bounds(node)
 
 

@@ -70,7 +70,7 @@ def reshape_below_elementwise(node: Apply, above: Apply) -> Rewrite:
 
 @sink_reshapes.rule((*SELECTING, *COMPUTING), above=RESHAPES)
 def reshape_below_function(node: Apply, above: Apply) -> Rewrite:
-    """Move a reshape below an elementwise function whose rounding depends on positions."""
+    """Move a reshape below an elementwise function that rounds depending on positions."""
     return False if keeps_bits(node) else _sink(node, above)
 
 

@@ -78,7 +78,7 @@ def transpose_below_elementwise(node: Apply, above: Apply) -> Rewrite:
 
 @sink_code.rule((*SELECTING, *COMPUTING), above=TRANSPOSES)
 def transpose_below_function(node: Apply, above: Apply) -> Rewrite:
-    """Move a transpose below an elementwise function whose rounding depends on positions."""
+    """Move a transpose below an elementwise function that rounds depending on positions."""
     return False if keeps_bits(node) else _below_one(node, above)
 
 
@@ -110,7 +110,7 @@ def transpose_below_arithmetic(node: Apply) -> Rewrite:
 
 @sink_code.rule((*BINARY, *BINARY_COMPUTING))
 def transpose_below_power(node: Apply) -> Rewrite:
-    """Move equal transposes below a binary function whose bits depend on positions."""
+    """Move equal transposes below a binary function with bits that depend on positions."""
     return False if keeps_bits(node) else _below_both(node)
 
 
@@ -152,7 +152,7 @@ def _transpose_back(variable: Variable, order: Sequence[int]) -> Variable | None
 
 @sink_code.rule([aten.cat.default])
 def transpose_below_concat(node: Apply) -> Rewrite:
-    """Move equal transposes below a concat, whose result then has other strides."""
+    """Move equal transposes below a concat, which changes the strides of its result."""
     orders = [permutation_of(v) for v in node.inputs]
     order = orders[0]
     if order is None or any(own is None for own in orders):
@@ -275,7 +275,7 @@ def relu_below_concat(node: Apply) -> Rewrite:
 
 @sink_code.rule([aten.slice.Tensor])
 def batch_norm_below_slice(node: Apply) -> Rewrite:
-    """Move a batch norm of which only a slice is used below the slice."""
+    """Move a batch norm below its only user, a slice."""
     old = batch_norm_of(node.inputs[0].owner)
     if old is None or node.inputs[0].index != 0:
         return False
