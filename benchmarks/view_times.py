@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from explorer.app.session.heap import settle_heap
+from explorer.app.session.opening import settle_heap
 from explorer.trace import Trace
 from explorer.views import TraceIndex, add_looks, cost_strip, details, empty_recording, picture, recording, steps
 from explorer_widgets import page_html

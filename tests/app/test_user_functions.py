@@ -9,11 +9,9 @@ import pytest
 from explorer.app.circuits import load_circuit, load_circuit_or_trace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
-from explorer.app.session.options import TensorOptions
-from explorer.app.session.reproduce import python_of
+from explorer.app.session.reproduce import python_of, tensor_python_of
 from explorer.app.session.session import Session
-from explorer.app.session.tensor_reproduce import tensor_python_of
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import TensorOptions, ViewState
 from explorer.app.user_functions import call_function
 from explorer.errors import ConversionError, DataTypeError, UnknownNameError, UserCodeError
 from explorer.symbolic import Circuit

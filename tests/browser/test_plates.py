@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import explorer
-from explorer.app.session.exporting import page_recording
+from explorer.app.session.reproduce import page_recording
 from explorer.bench import measure_layers
 from explorer.templates import gallery
 from explorer.views import TraceIndex, add_looks, empty_recording, part_times

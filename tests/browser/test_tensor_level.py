@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from explorer.app.session.exporting import page_recording
+from explorer.app.session.reproduce import page_recording
 from explorer.views import steps
 from explorer_widgets import page_html
 from tests.browser.conftest import WAIT_MS, Dashboard, opened_by

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from explorer.app.commands.show import _film_lines, _graph_text, _rules_table, _stats_table, _step_text
-from explorer.app.session.exporting import page_recording
+from explorer.app.session.reproduce import page_recording
 from explorer.errors import CircuitError
 from explorer.trace import Trace
 from explorer.views import (

@@ -84,8 +84,8 @@ def open_dashboard(
         import explorer.app.dashboard.page  # noqa: F401 (it takes longest)
         from explorer.app.circuits import load_circuit_or_trace
         from explorer.app.dashboard.serving import ServeOptions, serve as run
-        from explorer.app.session.heap import settle_heap
         from explorer.app.session.library import Library
+        from explorer.app.session.opening import settle_heap
         from explorer.app.session.view_state import ViewState
         from explorer.app.user_functions import is_function
         from explorer.templates import gallery

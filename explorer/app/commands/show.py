@@ -225,7 +225,7 @@ def html(
     level: OfLevel = COMPILED.name,
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
-    from explorer.app.session.exporting import note_on_size, page_recording
+    from explorer.app.session.reproduce import note_on_size, page_recording
     from explorer.views import TraceIndex
     from explorer_widgets import page_html
 

@@ -17,7 +17,7 @@ from explorer.options import CompilerOptions
 from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
-    from explorer.app.session.options import TensorOptions
+    from explorer.app.session.view_state import TensorOptions
     from explorer.app.user_functions import ExampleModule
     from explorer.symbolic import Circuit
     from explorer.trace import Trace
@@ -162,8 +162,8 @@ def recorder_of(
     inputs of its own, `rows` are about the levels below compiled.
     Raises: UnknownNameError, FileFormatError; CircuitError for arguments that such a source or level does not have.
     """
-    from explorer.app.session.exported_levels import exported_trace, pipeline_or_default
-    from explorer.app.session.options import LEVEL_NAMES, OPERATORS as SETS
+    from explorer.app.session.pipeline_draft import exported_trace, pipeline_or_default
+    from explorer.app.session.view_state import LEVEL_NAMES, OPERATORS as SETS
     from explorer.app.user_functions import ExampleModule
     from explorer.compiler import TorchCompiler, record
     from explorer.rewrite import CompilationMode
@@ -221,7 +221,7 @@ def not_recorded_again(source: str, trace: "Trace", asked: str) -> CircuitError:
 
 def _lower_options(level: str, pipeline: Path | None, mode: str, operators: str) -> "TensorOptions":
     """Return the options of a level. Raises: CircuitError for an option that the level does not have."""
-    from explorer.app.session.options import TensorOptions
+    from explorer.app.session.view_state import TensorOptions
     from explorer.recording import lowered_level
 
     if level == COMPILED.name:
@@ -239,8 +239,7 @@ def _lower_options(level: str, pipeline: Path | None, mode: str, operators: str)
 
 
 def _entries(pipeline: Path, level: str) -> tuple[str, ...]:
-    from explorer.app.session.exported_levels import pass_names
-    from explorer.app.session.pass_entries import entry_text
+    from explorer.app.session.pipeline_draft import entry_text, pass_names
     from explorer.rewrite import read_pipeline
 
     return tuple(entry_text(config) for config in read_pipeline(pipeline, pass_names(level)))

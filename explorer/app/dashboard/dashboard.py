@@ -20,10 +20,9 @@ from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
 from explorer.app.dashboard.scheduling import call_later, deliver
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.heap import release_heap_soon
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
-from explorer.app.session.opening import Opened, open_state
+from explorer.app.session.opening import Opened, open_state, release_heap_soon
 from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import MAX_ROUNDS, ViewState, missing_from

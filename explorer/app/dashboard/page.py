@@ -22,7 +22,7 @@ from explorer.app.dashboard.scheduling import deliver
 from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, read_link
-from explorer.app.session.opening_drawn import open_drawn
+from explorer.app.session.sending_ahead import open_drawn
 from explorer.app.session.view_state import ViewState, trace_of
 from explorer.errors import CircuitError
 from explorer_widgets.dashboard import BrowserHost, GraphPane, StepsPane

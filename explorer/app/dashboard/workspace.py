@@ -11,10 +11,9 @@ from explorer.app.dashboard.background import Background, Deliver, Job, show_not
 from explorer.app.dashboard.measuring import Measuring
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, foreign_rules, forms_of, unused_skips
-from explorer.app.session.opening_drawn import open_drawn
-from explorer.app.session.reproduce import python_of
+from explorer.app.session.reproduce import python_of, tensor_python_of
+from explorer.app.session.sending_ahead import open_drawn
 from explorer.app.session.session import Session
-from explorer.app.session.tensor_reproduce import tensor_python_of
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 from explorer.options import CompilerOptions

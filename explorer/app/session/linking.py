@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from explorer.app.session.parameters import add_parameters
-from explorer.app.session.running import run_values
+from explorer.app.session.close_up import add_parameters, run_values
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_closer, check_look
 from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF, no_values

@@ -1,16 +1,21 @@
-"""Opens what a link names: compiles the circuit, or loads the trace of a file."""
+"""Opens what a link names: compiles the circuit, or loads the trace of a file, and cares for the memory of large ones.
 
+The garbage collector would otherwise pause a step of a large trace for 0.2 s.
+"""
+
+import ctypes
+import gc
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from threading import Lock, Timer
 from weakref import WeakValueDictionary
 
-from explorer.app.session.exported_levels import exported_trace
-from explorer.app.session.heap import settle_heap
 from explorer.app.session.library import Library
-from explorer.app.session.options import TensorOptions
-from explorer.app.session.pattern_form import PatternForm
-from explorer.app.session.pattern_use import apply_form
-from explorer.app.session.view_state import ViewState, readable_state, trace_of
+from explorer.app.session.pattern_form import PatternForm, apply_form
+from explorer.app.session.pipeline_draft import exported_trace
+from explorer.app.session.view_state import TensorOptions, ViewState, readable_state, trace_of
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
@@ -205,3 +210,45 @@ def unused_skips(trace: Trace) -> tuple[str, ...]:
         for entry in options_of(trace).skip
         if entry not in refused and not any(path == entry or path.startswith(f"{entry}/") for path in paths)
     )
+
+
+# ---------------------------------------------------------------------- the memory of large traces
+
+
+RELEASE_SECONDS = 2.0
+"""How long after the end of a session its memory is released: its page and document are gone by then."""
+_timers: list[Timer] = []
+_lock = Lock()
+
+
+def settle_heap() -> None:
+    """Hide all present objects from later collections, without looking at them: a collection of them is one long pause.
+
+    Call it after opening a trace: a trace of 20,000 layers holds millions of objects, none of which is garbage or in a
+    cycle, so they are still freed as soon as they are unused. Garbage in cycles waits for `release_heap`.
+    """
+    gc.freeze()
+
+
+def release_heap() -> None:
+    """Free closed pages, which have cycles and may be hidden from the collector, and return the memory to the system.
+
+    Objects stay hidden if they were. Only glibc returns memory on request.
+    """
+    was_frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    gc.collect()
+    if was_frozen:
+        gc.freeze()
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+def release_heap_soon() -> None:
+    """Release the heap in a moment, once for all sessions that end until then."""
+    with _lock:
+        if not any(timer.is_alive() for timer in _timers):
+            _timers[:] = [Timer(RELEASE_SECONDS, release_heap)]
+            _timers[0].daemon = True
+            _timers[0].start()

@@ -1,12 +1,21 @@
-"""A pipeline that is being edited, without a user interface: its entries in order, each enabled or disabled."""
+"""Pipelines of the levels below compiled: edited as a draft, written in links, run on an exported circuit.
+
+An entry in a link is `SinkCode:until_fixed_point:infer`: the name of the pass and its non-default options in any order,
+which are how it converges, its mode if there is only one, and `none` if dead code is not removed before it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from explorer.app.session.pass_entries import entry_text
+from explorer.app.session.view_state import TensorOptions
+from explorer.bench import random_inputs
+from explorer.compiler import TorchCompiler, compile_with_origins
 from explorer.errors import ValueRangeError, check_name
-from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline
+from explorer.recording import lowered_level
+from explorer.rewrite import CompilationMode, ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
+from explorer.symbolic import Circuit
+from explorer.trace import Listener, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +97,85 @@ class PipelineDraft:
 
     def _put(self, at: int, entry: DraftEntry) -> "PipelineDraft":
         return PipelineDraft((*self.entries[:at], entry, *self.entries[at + 1 :]))
+
+
+# ---------------------------------------------------------------------- entries in links
+
+
+MARK = ":"
+WORDS = ("until_fixed_point", "one_pass", "infer", "train", "none", "before_pass")
+
+
+def entry_text(config: FunctionPassConfig) -> str:
+    """Return an entry as a string."""
+    default = FunctionPassPipeline.of(config.pass_id)[0]
+    parts = [config.pass_id]
+    if config.convergence is not default.convergence:
+        parts.append(config.convergence.value)
+    if len(config.modes) == 1:
+        parts.append(next(iter(config.modes)).value)
+    if config.dce is not default.dce:
+        parts.append(config.dce.value)
+    return MARK.join(parts)
+
+
+def entry_of(text: str, known: Sequence[str]) -> FunctionPassConfig:
+    """Parse an entry. Raises: UnknownNameError for an unknown pass or option."""
+    name, *words = text.split(MARK)
+    check_name("pass", name, known)
+    config = FunctionPassPipeline.of(name)[0]
+    convergence, modes, dce = config.convergence, config.modes, config.dce
+    for word in words:
+        check_name("option of a pass", word, WORDS)
+        if word in ("infer", "train"):
+            modes = {CompilationMode(word)}
+        elif word in ("none", "before_pass"):
+            dce = DCERequiredMode(word)
+        else:
+            convergence = ConvergenceMode(word)
+    return FunctionPassConfig(name, convergence, modes, dce)
+
+
+def pipeline_of(texts: Sequence[str], known: Sequence[str]) -> FunctionPassPipeline:
+    """Parse the entries of a pipeline. Raises: UnknownNameError."""
+    return FunctionPassPipeline(tuple(entry_of(text, known) for text in texts))
+
+
+# ---------------------------------------------------------------------- the levels below the compiled circuit
+
+
+def exported_trace(
+    circuit: Circuit,
+    compiler: TorchCompiler,
+    options: TensorOptions,
+    name: str,
+    listeners: tuple[Listener, ...] = (),
+    rows: int | None = None,
+) -> Trace:
+    """Compile a circuit, export it for a batch of some rows if its level asks for it, and record it at that level.
+
+    Raises: the errors of compiling, exporting and the rules.
+    """
+    level, pipeline = lowered_level(options.level), pipeline_or_default(options)
+    compiled, layers = compile_with_origins(circuit, compiler)
+    x = random_inputs(compiled, level.rows if rows is None else rows)
+    subject: Any = compiled
+    if "operators" in level.options:
+        from explorer.tensor import from_module
+
+        subject = from_module(compiled, (x,), level=options.operators, training=options.compile_for == "train")
+    offered = {"mode": options.compile_for, "one_by_one": options.one_by_one}
+    more = {key: value for key, value in offered.items() if key in level.options}
+    return replace(level.record(subject, (x,), pipeline, listeners=listeners, name=name, **more), layers=layers)
+
+
+def pass_names(level: str) -> Sequence[str]:
+    """The names of the passes of a level."""
+    return lowered_level(level).passes.names
+
+
+def pipeline_or_default(options: TensorOptions) -> FunctionPassPipeline:
+    """Return the pipeline of the options, or the default one of their level. Raises: UnknownNameError for a pass."""
+    if options.passes:
+        return pipeline_of(options.passes, pass_names(options.level))
+    return lowered_level(options.level).pipeline

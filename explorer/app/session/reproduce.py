@@ -1,10 +1,11 @@
-"""Copy as Python: code that reproduces a trace, and finds or applies the pattern of a form."""
+"""Take a trace along: Copy as Python reproduces it or a pattern; a recording is for a page without Python."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explorer.app.circuits import is_checkpoint
+from explorer.app.session.close_up import add_code, add_parameters, values_for_page
 from explorer.app.session.pattern_form import (
     AT_LEAST,
     AT_MOST,
@@ -18,11 +19,19 @@ from explorer.app.session.pattern_form import (
     condition_value,
     sub_pattern_name,
 )
+from explorer.app.session.pipeline_draft import pipeline_or_default
+from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions
 from explorer.app.user_functions import is_function
 from explorer.errors import check_name
 from explorer.optimize import replacements_of
 from explorer.options import CompilerOptions
+from explorer.recording import lowered_level
+from explorer.rewrite import pipeline_to_yaml
 from explorer.templates import gallery
+from explorer.trace import Trace
+from explorer.views import TraceIndex, add_what_ifs, recording
+from explorer_widgets.page import RECORDED_MODES
+from explorer_widgets.schema import RecordingView
 
 
 def python_of(
@@ -200,3 +209,137 @@ def _check_replacement(form: PatternForm, replacement: str) -> str:
 
 def _arguments(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+# ---------------------------------------------------------------------- the tensor level
+
+
+def tensor_python_of(
+    name: str, compiling: CompilerOptions, options: TensorOptions, step: int, *, is_live: bool, is_trace: bool = False
+) -> str:
+    """Return code that reproduces the trace of a circuit's or module's tensor level in `trace`.
+
+    `name` is a circuit of the gallery, a circuit file, or FILE.py:FUNCTION; `is_trace`: the function returns a module.
+    A trace that was read from a file is read again.
+    """
+    end = ["print(trace)", "", f"step = trace.step({step})", "print(step.path, step.summary)"]
+    if not is_live:
+        return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
+    if is_trace and is_function(name):
+        begin = ["from explorer.app.circuits import load_circuit_or_trace", ""]
+        return "\n".join([*begin, f"trace = load_circuit_or_trace({name!r}, {options.level!r})", *end]) + "\n"
+    level = lowered_level(options.level)
+    lines = ["import explorer", "from explorer.bench import random_inputs"]
+    if options.passes:
+        lines += [
+            "from explorer.rewrite import pipeline_from_yaml",
+            f"from {level.passes_module} import passes",
+        ]
+    load = f"explorer.gallery.load_named({name!r})" if name in gallery.names() else f"explorer.Circuit.load({name!r})"
+    if is_checkpoint(name):
+        load = f"explorer.load({name!r}).symbolic"
+    if is_function(name):
+        lines.append("from explorer.app.circuits import load_circuit")
+        load = f"load_circuit({name!r})"
+    lines += ["", f"circuit = {load}"]
+    arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.non_defaults().items())
+    lines += [
+        f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
+        f"x = random_inputs(compiled, {level.rows})",
+    ]
+    more = "" if options.level == TENSOR_LEVEL else f", level={options.level!r}"
+    if options.passes:
+        yaml = pipeline_to_yaml(pipeline_or_default(options))
+        lines += ["", f'PIPELINE = """\n{yaml}"""', "pipeline = pipeline_from_yaml(PIPELINE, passes.names)"]
+        more += ", pipeline=pipeline"
+    if options.compile_for != "infer" and "mode" in level.options:
+        more += f", mode={options.compile_for!r}"
+    if options.operators != "functional" and "operators" in level.options:
+        more += f", operators={options.operators!r}"
+    if options.one_by_one and "one_by_one" in level.options:
+        more += ", one_by_one=True"
+    return "\n".join([*lines, f"trace = explorer.record(compiled, (x,){more})", *end]) + "\n"
+
+
+# ---------------------------------------------------------------------- a page without Python
+
+
+MAX_PLATE_NUMBERS, MAX_NUMBERS = 5_000, 40_000
+"""Maximum number of values of parameters that a page holds for a plate, and in total."""
+NOT_IN_PAGE = "The values are not in this page; the dashboard and a notebook show them."
+OTHERS_NOT_IN_PAGE = "Only the first are in this page; the dashboard and a notebook show the others."
+
+EMPTY_PAGE_BYTES = 240_000
+"""Size of a page without steps: the code that draws."""
+SECONDS_PER_MB, MEMORY_PER_BYTE = 1.5, 30
+"""Measured with pages of 5 to 177 MB."""
+LARGE_PAGE_BYTES = 20_000_000
+"""From this size on, a page needs half a minute and half a gigabyte."""
+
+
+def page_bytes(trace: Trace) -> int:
+    """Estimate the size of the page of a trace from its numbers of nodes, within a factor of about two."""
+    nodes = sum(step.snapshot.size[0] for step in trace.steps)
+    return EMPTY_PAGE_BYTES + len(RECORDED_MODES) * nodes * trace.level.page_bytes_per_node
+
+
+def note_on_size(trace: Trace) -> str:
+    """Say how large the page of a trace will be, and what is smaller; empty if it is not large."""
+    size = page_bytes(trace)
+    if size < LARGE_PAGE_BYTES:
+        return ""
+    megabytes = size / 1e6
+    return (
+        f"the page will have about {_rough(megabytes)} MB, and needs about {_duration(megabytes * SECONDS_PER_MB)} "
+        f"and {_rough(size * MEMORY_PER_BYTE / 1e9)} GB of memory: it holds {len(trace.steps):,} steps of up "
+        f"to {max(step.snapshot.size[0] for step in trace.steps):,} nodes; `svg --step N` writes one step, `show` "
+        "prints all, and `serve` draws those that are looked at"
+    )
+
+
+def _duration(seconds: float) -> str:
+    """A time in seconds, or in minutes if it is long.
+
+    >>> _duration(38.0), _duration(100.0)
+    ('40 seconds', '2 minutes')
+    """
+    return f"{_rough(seconds)} seconds" if seconds < 90 else f"{_rough(seconds / 60)} minutes"
+
+
+def _rough(number: float) -> str:
+    """A number with one digit that counts.
+
+    >>> _rough(0.26), _rough(34.8), _rough(162.0)
+    ('0.3', '30', '200')
+    """
+    return f"{float(f'{number:.1g}'):,g}"
+
+
+def page_recording(index: TraceIndex, title: str) -> RecordingView:
+    """Record all steps of a trace, as they are before and after, and what changed."""
+    recorded = recording(index, title, modes=RECORDED_MODES)
+    recorded["values"] = values_for_page(index)
+    left = MAX_NUMBERS
+    for key, view in recorded["pictures"].items():
+        add_what_ifs(index, view)
+        step, mode = int(key.split("/")[0]), key.split("/")[1]
+        for node in view["nodes"]:
+            name, before = f"{step}/{node['id']}", mode == "before"
+            if before and f"{name}/before" in recorded["details"]:
+                name += "/before"
+            found = add_code(index, step, node["ids"], recorded["details"][name], before=before)
+            recorded["details"][name] = found
+            if "closeup" not in found or found["closeup"]["parameters"]["sheets"]:
+                continue
+            filled = add_parameters(index, step, node["ids"], 0, found, before=before)
+            shown = filled["closeup"]["parameters"] if "closeup" in filled else None
+            if shown is None or not shown["sheets"]:
+                continue
+            count = sum(len(sheet["values"]) for sheet in (*shown["sheets"], *shown["overview"]))
+            if count > min(left, MAX_PLATE_NUMBERS):
+                found["closeup"]["parameters"]["missing"] = NOT_IN_PAGE
+                continue
+            left -= count
+            shown["missing"] = OTHERS_NOT_IN_PAGE if shown["count"] > 1 and not shown["overview"] else ""
+            recorded["details"][name] = filled
+    return recorded

@@ -1,11 +1,15 @@
-"""Pictures of the neighbouring steps, sent before the reader goes there: a key press is drawn without a round trip."""
+"""Pictures before a reader looks at them: the first views, and neighbouring steps, so that a key press is answered."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
+from explorer.app.session.library import Library
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import ViewState
+from explorer.trace import Listener
 from explorer.views import Picture
 from explorer_widgets.encode import picture_traits
 
@@ -117,3 +121,22 @@ def _around(here: int, steps: list[int]) -> Iterator[int]:
     after, before = [step for step in steps if step > here], [step for step in reversed(steps) if step < here]
     for pair in zip_longest(after, before):
         yield from (step for step in pair if step is not None)
+
+
+# ---------------------------------------------------------------------- the first views
+
+
+def open_drawn(library: Library, state: ViewState, listener: Listener) -> Opened:
+    """Open what a link names, as `open_state` does, and draw what its page shows first.
+
+    Call it in the background: the views of a large trace take seconds, in which no page of the server would be
+    answered. Afterwards the index of the trace has them.
+    """
+
+    def draw(opened: Opened) -> None:
+        session = Session(opened, state)
+        session.picture()
+        session.steps()
+        session.details()
+
+    return open_state(library, state, listener, draw)

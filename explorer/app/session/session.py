@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from explorer.app.session.code import add_code
+from explorer.app.session.close_up import add_code
 from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import CloserLook, DisplayOptions, ViewState, check_look
 from explorer.errors import unknown_name

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from explorer.app.session.exported_levels import pipeline_or_default
 from explorer.app.session.opening import Opened
-from explorer.app.session.options import STRATEGIES, TensorOptions
-from explorer.app.session.pass_entries import entry_text
-from explorer.app.session.view_state import MODES_OF_USE
+from explorer.app.session.pipeline_draft import entry_text, pipeline_or_default
+from explorer.app.session.view_state import MODES_OF_USE, STRATEGIES, TensorOptions
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import list_text
 

@@ -9,13 +9,41 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Self, get_args
 from urllib.parse import parse_qsl, urlencode
 
-from explorer.app.session.options import LEVEL_NAMES, OPERATORS, TensorOptions
 from explorer.errors import CircuitError, ValueRangeError, check_name
 from explorer.options import CompilerOptions
+from explorer.rewrite import OptMatchStrategy
 from explorer.templates import gallery
+from explorer.trace import LEVELS
+from explorer.trace.ladder import COMPILED, OPERATORS as TENSOR
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
 from explorer_widgets.schema import ColourBy, GroupBy, Mode
 from explorer_widgets.theme import CLOSEUPS
+
+OPERATORS = {"functional": "of PyTorch", "core": "core ATen", "circuit": "whole layers"}
+"""The levels of operators at which a circuit is exported, and how they are offered."""
+
+STRATEGIES = tuple(strategy.value for strategy in OptMatchStrategy)
+TENSOR_LEVEL = TENSOR.name
+LEVEL_NAMES = tuple(LEVELS)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorOptions:
+    """The level that is shown, and the options of the tensor level.
+
+    `passes` are entries of a pipeline as strings (`entry_text`); none: the default pipeline of the mode. `operators` is
+    one of `OPERATORS`.
+    """
+
+    level: str = COMPILED.name
+    compile_for: str = "infer"
+    passes: tuple[str, ...] = ()
+    one_by_one: bool = False
+    operators: str = "functional"
+
+
+# ---------------------------------------------------------------------- the view state
+
 
 OTHER = "vs."
 STEPS: SlidesName = "steps"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import explorer
 from explorer.app.cli import app
 from explorer.app.commands.trace import trace_of
-from explorer.app.session import exporting
+from explorer.app.session import reproduce
 from explorer.templates import gallery
 
 RUN = CliRunner()
@@ -104,13 +104,13 @@ def test_the_size_of_a_page_is_estimated_within_a_factor_of_two(name: str, level
     trace = trace_of(name, level)
     trace.save(tmp_path / "a.trace.json")
     assert RUN.invoke(app, ["html", str(tmp_path / "a.trace.json"), "-o", str(tmp_path / "a.html")]).exit_code == 0
-    assert 0.5 < exporting.page_bytes(trace) / (tmp_path / "a.html").stat().st_size < 2
+    assert 0.5 < reproduce.page_bytes(trace) / (tmp_path / "a.html").stat().st_size < 2
 
 
 def test_before_a_large_page_is_drawn_its_size_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     command = ["html", "conflict", "-o", str(tmp_path / "a.html")]
     assert "Note" not in RUN.invoke(app, command).stderr
-    monkeypatch.setattr(exporting, "LARGE_PAGE_BYTES", 200_000)
+    monkeypatch.setattr(reproduce, "LARGE_PAGE_BYTES", 200_000)
     found = RUN.invoke(app, command)
     assert found.exit_code == 0
     note = " ".join(found.stderr.split())

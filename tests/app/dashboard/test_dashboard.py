@@ -26,9 +26,8 @@ from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
-from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import DisplayOptions, ViewState
+from explorer.app.session.view_state import TENSOR_LEVEL, DisplayOptions, TensorOptions, ViewState
 from explorer.errors import ValueRangeError
 from explorer.options import CompilerOptions
 from explorer.templates import gallery

@@ -20,9 +20,8 @@ from explorer.app.dashboard.panes.timing import WHAT, TimeTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
-from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions, ViewState
 from explorer.bench import RecordedFile, interleave, measurement_run, why_no_cuda
 from explorer.errors import ValueRangeError
 from explorer.timings import BACKENDS, LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate

@@ -17,8 +17,7 @@ from explorer.app.dashboard.panes import passes
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.upload import CHUNK_BYTES, Upload
 from explorer.app.session.library import Library
-from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions, ViewState
 from tests.waiting import PATIENCE
 
 pn.extension()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import explorer
-from explorer.app.session.code import _code_of, add_code
+from explorer.app.session.close_up import _code_of, add_code
 from explorer.backend import TorchSumLayer as Sum
 from explorer.bench import random_inputs
 from explorer.templates import gallery

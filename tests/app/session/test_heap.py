@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from explorer.app.session import heap, opening
+from explorer.app.session import opening
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
@@ -42,11 +42,11 @@ def test_the_trace_of_closed_pages_is_freed_although_it_is_hidden_from_the_colle
     session = Session(open_state(Library(), place), place)
     session.picture()
     page, trace = Cycle(session), weakref.ref(session.opened.trace)
-    heap.settle_heap()  # as after opening a large one
+    opening.settle_heap()  # as after opening a large one
     del session, page
     gc.collect()
     assert trace() is not None
-    heap.release_heap()
+    opening.release_heap()
     assert trace() is None
     assert gc.get_freeze_count() > 0
 
@@ -85,7 +85,7 @@ def test_the_trace_of_a_large_circuit_is_freed_without_a_collection() -> None:
     trace, index = weakref.ref(session.opened.trace), weakref.ref(session.index)
     gc.disable()
     try:
-        heap.settle_heap()
+        opening.settle_heap()
         session.close()
         assert (trace(), index()) == (None, None)
     finally:
@@ -93,12 +93,12 @@ def test_the_trace_of_a_large_circuit_is_freed_without_a_collection() -> None:
 
 
 def test_sessions_that_end_together_release_the_heap_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for timer in heap._timers:  # of a page that another test closed
+    for timer in opening._timers:  # of a page that another test closed
         timer.join()
     released: list[int] = []
-    monkeypatch.setattr(heap, "release_heap", lambda: released.append(1))
-    monkeypatch.setattr(heap, "RELEASE_SECONDS", 0.05)
+    monkeypatch.setattr(opening, "release_heap", lambda: released.append(1))
+    monkeypatch.setattr(opening, "RELEASE_SECONDS", 0.05)
     for _ in range(3):
-        heap.release_heap_soon()
-    heap._timers[0].join()
+        opening.release_heap_soon()
+    opening._timers[0].join()
     assert released == [1]

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import explorer
-from explorer.app.session.exporting import NOT_IN_PAGE, OTHERS_NOT_IN_PAGE, page_recording
-from explorer.app.session.parameters import add_parameters
+from explorer.app.session.close_up import add_parameters
+from explorer.app.session.reproduce import NOT_IN_PAGE, OTHERS_NOT_IN_PAGE, page_recording
 from explorer.backend import all_parameters
 from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, TensorParameter
 from explorer.symbolic.operators import multiply
@@ -55,8 +55,8 @@ def test_parameters_of_a_few_small_slices_are_shown_together() -> None:
 
 def test_a_page_holds_the_first_slices_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
     index = index_of("conflict")
-    monkeypatch.setattr("explorer.app.session.exporting.MAX_PLATE_NUMBERS", 30)
-    monkeypatch.setattr("explorer.app.session.parameters.MAX_OVERVIEW", 0)
+    monkeypatch.setattr("explorer.app.session.reproduce.MAX_PLATE_NUMBERS", 30)
+    monkeypatch.setattr("explorer.app.session.close_up.MAX_OVERVIEW", 0)
     shown = [found.get("closeup") for found in page_recording(index, "")["details"].values()]
     parameters = [view["parameters"] for view in shown if view is not None]
     assert {view["missing"] for view in parameters} == {"", NOT_IN_PAGE, OTHERS_NOT_IN_PAGE}

@@ -15,13 +15,16 @@ from explorer.app.session.pattern_form import (
     NodeForm,
     ParameterForm,
     PatternForm,
+    apply_form,
     build_pattern,
+    explain_pattern,
     fields_of,
     layer_types,
     parameter_types,
     parameters_of_type,
+    replacements,
+    try_pattern,
 )
-from explorer.app.session.pattern_use import apply_form, explain_pattern, replacements, try_pattern
 from explorer.backend import TorchSumLayer
 from explorer.errors import CircuitError, FormError, UnknownNameError
 from explorer.templates import hmm, load_named

@@ -2,8 +2,7 @@
 
 import pytest
 
-from explorer.app.session.pass_entries import entry_of, entry_text, pipeline_of
-from explorer.app.session.pipeline_draft import PipelineDraft
+from explorer.app.session.pipeline_draft import PipelineDraft, entry_of, entry_text, pipeline_of
 from explorer.errors import UnknownNameError, ValueRangeError
 from explorer.rewrite import CompilationMode, ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
 

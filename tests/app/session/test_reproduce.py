@@ -13,9 +13,10 @@ from explorer.app.session.pattern_form import (
     NodeForm,
     ParameterForm,
     PatternForm,
+    apply_form,
     build_pattern,
+    try_pattern,
 )
-from explorer.app.session.pattern_use import apply_form, try_pattern
 from explorer.app.session.reproduce import as_python, python_of
 from explorer.errors import FormError, UnknownNameError
 from explorer.options import CompilerOptions

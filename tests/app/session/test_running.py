@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import explorer
-from explorer.app.session.running import LOADED, NO_LAYERS, run_values, values_for_page
+from explorer.app.session.close_up import LOADED, NO_LAYERS, run_values, values_for_page
 from explorer.backend import TorchCircuit
 from explorer.errors import ShapeError
 from explorer.symbolic.operators import evidence
@@ -39,7 +39,7 @@ def test_tiny_likelihoods_that_differ_are_not_the_same(tiny: tuple[float, float]
     def evaluate(circuit: TorchCircuit, x: torch.Tensor) -> tuple[torch.Tensor, dict[int, torch.Tensor]]:
         return torch.full((len(x), 1, 1), next(steps, tiny[1])), circuit.evaluate(x)[1]
 
-    monkeypatch.setattr("explorer.app.session.running._evaluate", evaluate)
+    monkeypatch.setattr("explorer.app.session.close_up._evaluate", evaluate)
     assert "The output is not the same" in run_values(index)["runs"][0]["same"]
 
 
@@ -93,7 +93,7 @@ def test_a_failed_compilation_is_the_reason_that_there_are_no_values(digits: Tra
 def test_a_page_holds_the_values_of_small_circuits_only(digits: TraceIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not values_for_page(digits)["paints"]
     assert "a page has no Python" in values_for_page(digits)["note"]
-    monkeypatch.setattr("explorer.app.session.running.MAX_PAGE_LAYERS", 100)
+    monkeypatch.setattr("explorer.app.session.close_up.MAX_PAGE_LAYERS", 100)
     assert "more than 100 layers" in values_for_page(digits)["missing"]
 
 

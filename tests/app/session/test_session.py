@@ -8,7 +8,7 @@ import pytest
 import explorer
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state
-from explorer.app.session.opening_drawn import open_drawn
+from explorer.app.session.sending_ahead import open_drawn
 from explorer.app.session.session import KEPT_PICTURES, Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import CircuitError, UnknownNameError

@@ -7,10 +7,9 @@ import pytest
 
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
-from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
+from explorer.app.session.reproduce import tensor_python_of
 from explorer.app.session.session import Session
-from explorer.app.session.tensor_reproduce import tensor_python_of
-from explorer.app.session.view_state import ViewState, view_state_of_query
+from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions, ViewState, view_state_of_query
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, UnknownNameError

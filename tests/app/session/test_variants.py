@@ -7,9 +7,8 @@ import pytest
 
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state, open_trace
-from explorer.app.session.options import TensorOptions
 from explorer.app.session.variants import SAME, Variant, likely_variant, side_names, variants
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import TensorOptions, ViewState
 from explorer.options import CompilerOptions
 from explorer.trace import Trace
 from explorer.views import compare_table, first_difference_of_traces

@@ -9,7 +9,7 @@ from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import STRATEGIES
+from explorer.app.session.view_state import STRATEGIES
 from explorer.trace.ladder import COMPILED
 from explorer_widgets.schema import TableView
 

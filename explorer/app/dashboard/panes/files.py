@@ -14,7 +14,7 @@ from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.upload import ACCEPTED, Upload
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.images import picture_png
-from explorer.app.session.exporting import page_recording
+from explorer.app.session.reproduce import page_recording
 from explorer.app.session.view_state import ViewState
 from explorer.views import static_svg
 from explorer_widgets import page_html

@@ -6,8 +6,7 @@ import panel_material_ui as pmui
 
 from explorer.app.dashboard.panes.layout import button
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import LEVEL_NAMES
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import LEVEL_NAMES, ViewState
 from explorer.backend import SEMIRINGS
 from explorer.bench import why_no_cuda
 from explorer.options import PRESETS

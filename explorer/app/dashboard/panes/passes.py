@@ -13,9 +13,8 @@ from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.panes.upload import Upload
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.exported_levels import pipeline_or_default
-from explorer.app.session.options import OPERATORS
-from explorer.app.session.pipeline_draft import PipelineDraft
+from explorer.app.session.pipeline_draft import PipelineDraft, pipeline_or_default
+from explorer.app.session.view_state import OPERATORS
 from explorer.recording import lowered_level
 from explorer.rewrite import (
     MAX_YAML_BYTES,

@@ -25,12 +25,15 @@ from explorer.app.session.pattern_form import (
     NodeForm,
     ParameterForm,
     PatternForm,
+    apply_form,
+    explain_pattern,
     fields_of,
     layer_types,
     parameter_types,
     parameters_of_type,
+    replacements,
+    try_pattern,
 )
-from explorer.app.session.pattern_use import apply_form, explain_pattern, replacements, try_pattern
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError

@@ -12,7 +12,7 @@ from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import forms_of
-from explorer.app.session.options import STRATEGIES
+from explorer.app.session.view_state import STRATEGIES
 from explorer.fold import SCHEDULERS
 from explorer.optimize import preset_rules
 from explorer.options import PRESETS, CompilerOptions

@@ -20,8 +20,8 @@ from explorer.app.queries.answers import Answer, answer as answer_of, rows_table
 from explorer.app.queries.asking import KINDS, Query
 from explorer.app.queries.named_variables import MAX_SHOWN, Evidence, Variables, describe_variables
 from explorer.app.queries.query_code import code_of
+from explorer.app.session.close_up import LOADED
 from explorer.app.session.opening import Opened
-from explorer.app.session.running import LOADED
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
 from explorer.symbolic import Circuit, ConstantInitializer

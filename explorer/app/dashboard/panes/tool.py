@@ -7,7 +7,7 @@ from panel.viewable import Viewable
 
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
-from explorer.app.session.options import LEVEL_NAMES
+from explorer.app.session.view_state import LEVEL_NAMES
 
 OPENED, CLOSED = "opened", "closed"
 """Names that a tool receives in addition to the events of a session."""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.close_up import run_values
 from explorer.app.session.opening import Opened
-from explorer.app.session.running import run_values
 from explorer.bench import random_inputs
 from explorer.trace import StepCheck
 from explorer.views import TraceIndex, no_values
