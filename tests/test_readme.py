@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 
 from benchmarks.commands import bench
 from explorer.app.cli import app
-from explorer.app.course.links import heading_names
+from explorer.app.course.markdown import heading_names
 from explorer.app.dashboard.panes.tools import TOOLS
 from tests.app.commands.running import run
 

@@ -248,7 +248,7 @@ def _npy(subject: "Subject", rows: "Tensor", given: "Tensor") -> bytes:
 
 def _png(subject: "Subject", rows: "Tensor", given: "Tensor") -> bytes:
     del given
-    from explorer.app.grids import grid_png
+    from explorer.app.images import grid_png
 
     if subject.columns or subject.shape is None or subject.shape[0] not in (1, 3):
         raise ShapeError(

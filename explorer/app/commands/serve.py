@@ -147,8 +147,7 @@ def explore(
     with notes().status("Loading torch"):
         import torch
 
-        from explorer.app.training.checkpoint import Checkpoint
-        from explorer.app.training.replacing import is_reproduced
+        from explorer.app.training.checkpoint import Checkpoint, is_reproduced
         from explorer.compiler import record
         from explorer.learning.data import load_digits
         from explorer.learning.evaluation import bits_per_dimension

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from explorer.app.training.checkpoint import Checkpoint
+    from explorer.app.training.checkpoint import Checkpoint, OwnFile
     from explorer.app.training.job import Job
-    from explorer.app.training.replacing import OwnFile
     from explorer.backend import TorchCircuit
     from explorer.learning.loop import Epoch, TrainingResult
     from explorer.learning.state import TrainingState
@@ -135,10 +134,8 @@ def train(
     with joined_workers(distributed, device, f"train {subject}", advice) as workers:
         import torch
 
-        from explorer.app.training.checkpoint import Checkpoint
-        from explorer.app.training.job import Request, find_job
-        from explorer.app.training.replacing import OwnFile, check_replaceable
-        from explorer.app.training.start import find_start
+        from explorer.app.training.checkpoint import Checkpoint, OwnFile, check_replaceable
+        from explorer.app.training.job import Request, find_job, find_start
         from explorer.learning.curves import curve_files
         from explorer.learning.data import ImageData
         from explorer.learning.methods import check_fast

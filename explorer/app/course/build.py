@@ -15,8 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from explorer.app.course.cells import ANSI
-from explorer.app.course.glossary import Glossary, read_glossary
-from explorer.app.course.links import INDEX, TEXTS, page_name
+from explorer.app.course.markdown import INDEX, TEXTS, Glossary, page_name, read_glossary
 from explorer.app.course.page import Course, first_figure, index_html, lesson_html, lesson_of, quiz_html, quiz_of
 from explorer.errors import CircuitError, FileFormatError, unknown_name
 from explorer.files import replace_file

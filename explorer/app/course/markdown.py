@@ -1,10 +1,12 @@
 """Converts the text of a lesson to HTML without scripts: Markdown, formulas as MathML, highlighted code."""
 
+import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
+from urllib.parse import quote, unquote
 
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
@@ -13,9 +15,146 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers.python import PythonLexer
 
-from explorer.app.course.glossary import FirstUses, Glossary
-from explorer.app.course.links import HeadingIds, page_address, page_name, target_of
 from explorer.errors import FileFormatError
+
+INDEX, QUIZ, ANSWERS, GLOSSARY = "index.html", "quiz.html", "quiz_answers.html", "glossary.html"
+TEXTS = {
+    "quiz.md": QUIZ,
+    "solutions/quiz.md": ANSWERS,
+    "glossary.md": GLOSSARY,
+    "lecture.md": "lecture.html",
+    "worksheet.md": "worksheet.html",
+    "solutions/worksheet.md": "worksheet_answers.html",
+    "README.md": INDEX,
+}
+"""The page of each file that is not a lesson, by its path in the folder of the lessons."""
+OUTSIDE = re.compile(r"^([a-z][a-z0-9+.-]*:|//|/)", re.IGNORECASE)
+TAKEN = "recording"
+"""An id that the page itself uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The target of a link: a file by its path in the folder of the lessons, and its heading, empty for none."""
+
+    file: str
+    heading: str
+
+
+def target_of(address: str, source: str) -> Target | None:
+    """Return the target of a link in the file `source` of the lessons; None for an address outside of the course.
+
+    A path may also start at the root of the repository: `notebooks/quiz.md`.
+    """
+    if OUTSIDE.match(address):
+        return None
+    path, _, heading = address.partition("#")
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(source), unquote(path))) if path else source
+    return Target(re.sub(r"^(\.\./)?notebooks/", "", file), unquote(heading))
+
+
+def page_name(file: str) -> str:
+    """Return the page of a lesson or text of the course; empty for a file without one."""
+    return file.removesuffix(".ipynb") + ".html" if file.endswith(".ipynb") else TEXTS.get(file, "")
+
+
+def page_address(target: Target, pages: Collection[str]) -> str:
+    """Return the address of a target among the pages of a build; empty if it has none."""
+    page = page_name(target.file)
+    if page not in pages:
+        return ""
+    # The list of lessons does not have the headings of the README that it replaces.
+    return f"{quote(page)}#{quote(target.heading, safe=',?!:()')}" if target.heading and page != INDEX else quote(page)
+
+
+def heading_names(words: str) -> tuple[str, ...]:
+    """Return the link names of a heading: `View,-slice,-gather` in Jupyter, `view-slice-gather` on GitHub."""
+    github = re.sub(r"[^\w\- ]", "", words.strip().lower()).replace(" ", "-")
+    return tuple(dict.fromkeys(name for name in (words.strip().replace(" ", "-"), github) if name))
+
+
+@dataclass
+class HeadingIds:
+    """The unique ids of the headings of one page: repeated names are numbered, as on GitHub."""
+
+    taken: set[str] = field(default_factory=lambda: {TAKEN})
+
+    def next(self, words: str) -> list[str]:
+        """Return the ids of the next heading."""
+        ids = [self._free(name) for name in heading_names(words)]
+        self.taken.update(ids)
+        return list(dict.fromkeys(ids))
+
+    def _free(self, name: str) -> str:
+        count, found = 0, name
+        while found in self.taken:
+            count += 1
+            found = f"{name}-{count}"
+        return found
+
+
+ENTRY = re.compile(r"^- \*\*([^*]+)\*\*(?: \(([^)]*)\))?: ((?:.|\n(?=  \S))+)", re.MULTILINE)
+"""A term, its other forms, and its meaning: `- **leaf** (leaves): a tensor ...`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glossary:
+    """Meanings by form, in lower case; `terms` maps each form to its term."""
+
+    meanings: Mapping[str, str] = field(default_factory=dict[str, str])
+    terms: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def first_uses(self) -> "FirstUses":
+        """Return the state of a page on which no term was used yet."""
+        return FirstUses(self)
+
+
+@dataclass(slots=True)
+class FirstUses:
+    """Explains the first use of each term on a page."""
+
+    glossary: Glossary
+    seen: set[str] = field(default_factory=set[str])
+    _pattern: re.Pattern[str] | None = None
+
+    def explain(self, text: str) -> str:
+        """Return text as HTML, in which each term that was not seen before has its meaning as a tooltip."""
+        return "".join(self._pieces(text))
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        at = 0
+        for found in self._forms().finditer(text) if self.glossary.meanings else ():
+            form = found[0].lower()
+            term = self.glossary.terms[form]
+            if term in self.seen:
+                continue
+            self.seen.add(term)
+            meaning = escape(f"{term}: {self.glossary.meanings[form]}", quote=True)
+            yield f'{escape(text[at : found.start()])}<dfn tabindex="0" title="{meaning}">{escape(found[0])}</dfn>'
+            at = found.end()
+        yield escape(text[at:])
+
+    def _forms(self) -> re.Pattern[str]:
+        if self._pattern is None:
+            longest_first = sorted(self.glossary.meanings, key=lambda form: (-len(form), form))
+            self._pattern = re.compile(rf"\b({'|'.join(map(re.escape, longest_first))})\b", re.IGNORECASE)
+        return self._pattern
+
+
+def read_glossary(markdown: str) -> Glossary:
+    """Read the terms of a glossary."""
+    meanings: dict[str, str] = {}
+    terms: dict[str, str] = {}
+    for term, others, meaning in ENTRY.findall(markdown):
+        for form in (term, *filter(None, map(str.strip, others.split(",")))):
+            if not form.startswith("`"):
+                meanings[form.lower()] = " ".join(meaning.replace("`", "").split())
+                terms[form.lower()] = term
+    return Glossary(meanings, terms)
+
+
+# ---------------------------------------------------------------------- text
+
 
 INLINE_FORMULA = re.compile(r'[(\[]*<span class="math inline">.*?</span>[)\].,;:!?]*', re.DOTALL)
 """An inline formula with the adjacent punctuation, which must not be separated by a line break."""

@@ -9,8 +9,7 @@ import pytest
 pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
 pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
 
-from explorer.app.course.glossary import ENTRY, read_glossary
-from explorer.app.course.markdown import TextOf
+from explorer.app.course.markdown import ENTRY, TextOf, read_glossary
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 WRITTEN = (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")

@@ -11,8 +11,16 @@ pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'cir
 pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
 
 from explorer.app.course.build import LESSONS
-from explorer.app.course.links import HeadingIds, heading_names, target_of
-from explorer.app.course.markdown import TextOf, _reader, _words, code_html, plain_text
+from explorer.app.course.markdown import (
+    HeadingIds,
+    TextOf,
+    _reader,
+    _words,
+    code_html,
+    heading_names,
+    plain_text,
+    target_of,
+)
 from explorer.app.course.page import Lesson, lesson_of
 from explorer.errors import FileFormatError
 from tests.app.course.cells import code, markdown_html, notebook, page_of, text

@@ -119,7 +119,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from explorer.app.training.checkpoint import Checkpoint
-from explorer.app.training.replacing import OwnFile
+from explorer.app.training.checkpoint import OwnFile
 from explorer.errors import LearningError
 
 checkpoint = replace(Checkpoint.load(sys.argv[1]), data=sys.argv[2])
