@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from explorer.app.notebook.ask import ask
-    from explorer.app.notebook.show import show
+    from explorer.app.notebook.show import ask, show
     from explorer.app.queries.loading import load
     from explorer.compiler import TorchCompiler, rerun
     from explorer.recording import record
@@ -22,7 +21,7 @@ _PLACES = {
     "CircuitBuilder": "explorer.symbolic",
     "TorchCompiler": "explorer.compiler",
     "Trace": "explorer.trace",
-    "ask": "explorer.app.notebook.ask",
+    "ask": "explorer.app.notebook.show",
     "fast": "explorer.runtime",
     "gallery": "explorer.templates",
     "load": "explorer.app.queries.loading",

@@ -4,7 +4,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from explorer.app.dashboard.cards import FILE, RecordedTime, card_of, load_cards
+from explorer.app.dashboard.front_page import FILE, RecordedTime, card_of, load_cards
 from explorer.bench import measure_steps
 from explorer.compiler import record
 from explorer.files import replace_file

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from explorer.app.dashboard.panes.operators import OperatorsTool
+from explorer.app.dashboard.panes.compare import OperatorsTool
 from explorer.app.dashboard.panes.tools import TOOLS
 from tests.browser.axe import colour_violations, serious_violations, serious_violations_in, settled
 from tests.browser.conftest import MENU, Dashboard

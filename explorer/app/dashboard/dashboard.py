@@ -8,18 +8,15 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from explorer.app.dashboard.address import Address
-from explorer.app.dashboard.background import Job
-from explorer.app.dashboard.graph_options import graph_options
+from explorer.app.dashboard.background import Job, call_later, deliver
 from explorer.app.dashboard.measuring import TIMING
 from explorer.app.dashboard.panes.compare import ComparedNames
-from explorer.app.dashboard.panes.costs import CostStrip
-from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
-from explorer.app.dashboard.panes.messages import Messages
+from explorer.app.dashboard.panes.folds import CostStrip
+from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header, Messages
+from explorer.app.dashboard.panes.tool import graph_options
 from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
-from explorer.app.dashboard.scheduling import call_later, deliver
-from explorer.app.dashboard.workspace import Workspace
+from explorer.app.dashboard.workspace import Address, Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
 from explorer.app.session.opening import Opened, open_state, release_heap_soon

@@ -1,19 +1,76 @@
-"""The front page: a card for each circuit of the gallery, before and after it is compiled; a click opens it.
+"""The front page, with a card for each circuit of the gallery, and the themes of all pages.
 
 It is plain HTML without scripts of its own, so that it is usable at once.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
-from explorer.app.dashboard.cards import Card
-from explorer.app.dashboard.theme import HEAD
+from jinja2 import Template
+from panel.custom import ReactiveESM
+from panel_material_ui.base import BASE_TEMPLATE
+
 from explorer.app.session.library import Library
 from explorer.templates import gallery
-from explorer.views import plural
+from explorer.views import TraceIndex, calls_of, plural, thumbnail
 from explorer_widgets.schema import ThumbnailView
-from explorer_widgets.theme import DARK, KINDS, LIGHT
+from explorer_widgets.theme import DARK, FONT, KINDS, LIGHT
+
+FILE = Path(__file__).with_name("gallery.json")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTime:
+    """Median milliseconds of a batch before and after compiling, on a device with versions."""
+
+    before: float
+    after: float
+    batch_size: int
+    device: str
+    torch: str
+
+    @property
+    def words(self) -> str:
+        """Say how many times as fast the circuit became, and where that was measured."""
+        factor = self.before / self.after
+        return f"{factor:.1f}x faster on {self.device}, torch {self.torch}, batch of {self.batch_size}"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A circuit before and after it is compiled."""
+
+    calls: tuple[int, int]
+    before: ThumbnailView
+    after: ThumbnailView
+    time: RecordedTime | None = None
+
+
+def card_of(index: TraceIndex, time: RecordedTime | None = None) -> Card:
+    """Return the card of a trace."""
+    first, last = index.trace.start, len(index.trace.steps) - 1
+    calls = (calls_of(index, first), calls_of(index, last))
+    return Card(calls, thumbnail(index, first), thumbnail(index, last), time)
+
+
+def load_cards(file: Path = FILE) -> Mapping[str, Card]:
+    """Return the recorded cards by the name of their circuit."""
+    return {name: _card(data) for name, data in json.loads(file.read_text(encoding="utf-8")).items()}
+
+
+def _card(data: Mapping[str, Any]) -> Card:
+    time = data.get("time")
+    before, after = data["calls"]
+    return Card((before, after), data["before"], data["after"], None if time is None else RecordedTime(**time))
+
+
+# ---------------------------------------------------------------------- the page
+
 
 TITLE = "Circuit Explorer"
 INTRODUCTION = (
@@ -116,3 +173,93 @@ def _colours() -> str:
     roles = (*SHOWN, "operator", "leaf", "fg", "muted", "line", "panel", "accent")
     light, dark = (";".join(f"--{role}:{theme[role]}" for role in roles if role in theme) for theme in (LIGHT, DARK))
     return f"html[data-theme]{{{light}}}html[data-theme=dark]{{{dark}}}"
+
+
+# ---------------------------------------------------------------------- themes
+
+
+# Buttons and fields look like those of the graph.
+RADIUS = 6
+BUTTON = {"textTransform": "none", "borderRadius": RADIUS, "minHeight": 30, "fontWeight": 400}
+# What would move without an end stands still for readers who ask for less motion.
+STILL = {"@media (prefers-reduced-motion: reduce)": {"animation": "none !important"}}
+
+
+def _components(roles: Mapping[str, str]) -> dict[str, Any]:
+    outlined = {"color": roles["fg"], "borderColor": roles["control"], "backgroundColor": roles["panel"]}
+    return {
+        "MuiButton": {"styleOverrides": {"root": BUTTON, "sizeSmall": {"fontSize": 13}, "outlined": outlined}},
+        "MuiToggleButton": {
+            "styleOverrides": {"root": {**BUTTON, "color": "inherit", "padding": "4px 12px", "fontSize": 13}}
+        },
+        "MuiOutlinedInput": {"styleOverrides": {"root": {"borderRadius": RADIUS}}},
+        "MuiLinearProgress": {"styleOverrides": {"bar1": STILL, "bar2": STILL}},
+        "MuiSkeleton": {"styleOverrides": {"root": STILL}},
+        # Menus are the lists of selects: an option, not a menu item, belongs to a list box.
+        "MuiMenuItem": {"defaultProps": {"role": "option"}},
+    }
+
+
+THEMES = {
+    name: {
+        "typography": {"fontFamily": FONT, "fontSize": 13, "button": {"fontSize": 13}},
+        "palette": {"primary": {"main": roles["accent"], "contrastText": roles["bg"]}},
+        "components": _components(roles),
+    }
+    for name, roles in (("light", LIGHT), ("dark", DARK))
+}
+# With these two class names a Page does not restyle the controls in its header.
+HEADER_STYLE = {
+    ".MuiAppBar-root": {
+        "bgcolor": "primary.contrastText",
+        "color": "primary.main",
+        "boxShadow": "none",
+        "borderBottom": "1px solid",
+        "borderColor": "divider",
+    },
+    ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
+    ".MuiAppBar-root a": {"minHeight": 24},
+    ".MuiAppBar-root .MuiToolbar-root > .MuiBox-root": {"overflowX": "auto", "paddingTop": "8px"},
+    "@media (max-width: 700px)": {".MuiAppBar-root a:has(.title)": {"display": "none !important"}},
+    # A Page reads `busy_indicator=None` as its default, a bar without a name that is always visible.
+    ".MuiAppBar-root > .MuiLinearProgress-root": {"display": "none"},
+}
+
+# `host.js` stores the choice of the reader, under this name, and follows the system until there is one.
+HEAD = """
+<script>
+{
+  let chosen = null;
+  try { chosen = localStorage.getItem("circuit-explorer-theme"); } catch { /* storage is forbidden */ }
+  const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+}
+</script>
+<style>
+html[data-theme] { color-scheme: light; background: #ffffff; color: #16191d; }
+html[data-theme=dark] { color-scheme: dark; background: #121212; color: #eceef1; }
+/* It covers the page, which starts in the light theme. */
+html[data-theme] #loader { background: inherit; }
+html[data-theme] body { background: inherit; }
+</style>
+"""
+
+MODULES = """
+<script>
+// The browser imports modules of this server itself and caches their compiled code; Panel's polyfill parses copies.
+{
+  const polyfill = window.importShim;
+  const load = (name, ...more) =>
+    name.startsWith("./") ? import(new URL(name, document.baseURI)) : polyfill(name, ...more);
+  window.importShim = Object.assign(load, polyfill);
+  for (const name of {{ modules | tojson }}) load(name);
+}
+</script>
+"""
+
+
+def page_template(components: Sequence[type[ReactiveESM]]) -> Template:
+    """Return the template of a page with this head, which starts to load the modules of these components."""
+    text = f"{{% extends base_template %}}{{% block postamble %}}{HEAD}{MODULES}{{{{ super() }}}}{{% endblock %}}"
+    modules = [component._render_esm(server=True) for component in components]
+    return BASE_TEMPLATE.environment.from_string(text, globals={"base_template": BASE_TEMPLATE, "modules": modules})

@@ -1,12 +1,17 @@
 """The gate of the server: known routes only, under the names of the server, for its own pages and for links.
 
+It also sends the head of a page before its session is made, and limits what the server logs.
+
 Panel and Bokeh register more routes than the page needs. One of them imports the module that an address names. Tornado
 does not compare the Host header with anything, so a foreign name that resolves to this machine would be answered.
 """
 
+import logging
 import re
+import traceback
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,10 +21,13 @@ from bokeh.protocol.exceptions import ProtocolError
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import match_host
 from bokeh.settings import settings
+from panel.io.server import DocHandler
 from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.iostream import StreamClosedError
 from tornado.routing import Matcher, Rule
 from tornado.web import OutputTransform, RequestHandler
+from tornado.websocket import WebSocketClosedError
 
 from explorer_widgets import dashboard as drawings
 
@@ -176,3 +184,130 @@ class SafeHeaders(OutputTransform):
         for name, value in HEADERS.items():
             headers[name] = value
         return super().transform_first_chunk(status_code, headers, chunk, finishing)
+
+
+# ---------------------------------------------------------------------- the log
+
+
+CLOSED = (WebSocketClosedError, StreamClosedError)
+EXPECTED_MESSAGE = "Failed sending message as connection was closed"
+"""The text that Bokeh and Panel log where they expect a closed tab."""
+LOGGERS = ("", "asyncio", "bokeh", "panel", "param", "tornado")
+"""The loggers whose handlers write what others log, which may quote any message or request; `""` is the root."""
+MAX_LOGGED_CHARS = 200
+"""Maximum length of a logged text, and of the text of an error: Bokeh quotes invalid messages, of up to 2 MiB."""
+MAX_LOGGED_CALLS = 20
+"""Maximum number of calls in a logged traceback; the innermost ones are kept."""
+MAX_CALL_CHARS = 1000
+
+
+class _Filter(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.partition(".")[0] not in LOGGERS:
+            return True
+        error = record.exc_info[1] if record.exc_info else None
+        text = _said(record.getMessage)
+        if isinstance(error, CLOSED) or text == EXPECTED_MESSAGE:
+            return False
+        record.msg, record.args = _shorten(text, MAX_LOGGED_CHARS), None
+        if error is not None:
+            record.exc_text = traceback_text(error)
+        return True
+
+
+FILTER = _Filter()
+
+
+def limit_logs() -> None:
+    """Log nothing about messages that a closed tab did not receive, and the beginning of everything else.
+
+    The filter is on handlers, since one of a logger does not see what those below it log.
+    """
+    known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in LOGGERS]
+    handlers = [handler for name in ("", *known) for handler in logging.getLogger(name).handlers]
+    for handler in (*handlers, *filter(None, [logging.lastResort])):
+        handler.addFilter(FILTER)
+
+
+def traceback_text(error: BaseException) -> str:
+    """Return the traceback of an error, without the errors that caused it, with the beginning of its text."""
+    calls = [call[:MAX_CALL_CHARS] for call in traceback.format_tb(error.__traceback__)[-MAX_LOGGED_CALLS:]]
+    text = _shorten(_said(lambda: f"{type(error).__name__}: {error}"), MAX_LOGGED_CHARS)
+    return "".join(("Traceback (most recent call last):\n", *calls, text))
+
+
+def _said(say: Callable[[], str]) -> str:
+    """Return a text; if what it quotes cannot be shown, which error that is, since a log must not raise."""
+    try:
+        return say()
+    except Exception as error:  # noqa: BLE001  # it is named in the log
+        return f"a text that cannot be shown: {type(error).__name__}"
+
+
+def _shorten(text: str, length: int) -> str:
+    """Return the beginning of a text in one line, with no character that a terminal would follow."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:length])
+    return shown if len(text) <= length else f"{shown} …"
+
+
+# ---------------------------------------------------------------------- the head of a page
+
+
+END = "</head>"
+RELOAD = "<script>location.reload()</script>"
+DARK = "dark"
+
+
+def failure_html(error: Exception) -> str:
+    """What follows a head that was sent if the session cannot be made: a page that shows the error."""
+    text = escape(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    return f"""{END}<body><p role="alert">This page could not be made. The log of the server says where it failed.
+<a href="">Load it again</a></p><pre style="white-space:pre-wrap">{text}</pre></body></html>"""
+
+
+class EarlyHeadHandler(DocHandler):
+    """Sends the head of the last page first: those of a theme have the same one, unless an extension was loaded since.
+
+    `heads` are the known ones by theme; a server has its own.
+    """
+
+    heads: dict[str, str]
+    sent = ""
+
+    def initialize(self, *args: Any, heads: dict[str, str], **more: Any) -> None:
+        """Receive the heads from the rule of the server."""
+        self.heads = heads
+
+    async def get(self, *args: Any, **more: Any) -> None:
+        """Answer with the page. If it fails after the head was sent, with status 200, the page shows the error."""
+        answer: Any = super().get
+        try:
+            await answer(*args, **more)
+        except Exception as error:
+            if not self.sent:
+                raise
+            logging.getLogger("explorer").exception("The page could not be made: %.200r", self.request.uri)
+            super().write(failure_html(error))
+
+    async def get_session(self) -> Any:
+        """Send the head, then make the session."""
+        self.sent = self.heads.get(self._theme, "")
+        if self.sent:
+            self.set_header("Content-Type", "text/html")
+            super().write(self.sent)
+            await self.flush()
+        make: Any = super().get_session
+        return await make()
+
+    def write(self, chunk: Any) -> None:
+        """Write what follows the head that was sent. If it was a different one, the page is to be loaded again."""
+        if not isinstance(chunk, str) or END not in chunk:
+            super().write(chunk)
+            return
+        self.heads[self._theme] = chunk.partition(END)[0]
+        super().write(chunk.removeprefix(self.sent) if chunk.startswith(self.sent) else RELOAD)
+
+    @property
+    def _theme(self) -> str:
+        """The theme of the page, which its head names: Panel reads it from the address."""
+        return DARK if self.get_argument("theme", "") == DARK else ""

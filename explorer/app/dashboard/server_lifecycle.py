@@ -2,8 +2,7 @@
 
 import bokeh.server.server
 
-from explorer.app.dashboard.gate import GuardedTornado
-from explorer.app.dashboard.logs import limit_logs
+from explorer.app.dashboard.gate import GuardedTornado, limit_logs
 
 bokeh.server.server.BokehTornado = GuardedTornado  # pyright: ignore[reportPrivateImportUsage] (as Panel does)
 limit_logs()

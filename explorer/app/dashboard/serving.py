@@ -74,8 +74,7 @@ def make_server(options: ServeOptions) -> "Server":
     from panel.io.server import get_server
 
     from explorer.app.dashboard.front_page import TITLE
-    from explorer.app.dashboard.gate import guard
-    from explorer.app.dashboard.logs import limit_logs
+    from explorer.app.dashboard.gate import guard, limit_logs
     from explorer.app.dashboard.page import make_page
 
     pn.extension()
@@ -98,9 +97,8 @@ def add_handlers(server: "Server", library: Library) -> None:
     from tornado.routing import Matcher, PathMatches, Rule
     from tornado.web import RequestHandler
 
-    from explorer.app.dashboard.cards import load_cards
-    from explorer.app.dashboard.early_head import EarlyHeadHandler
-    from explorer.app.dashboard.front_page import front_page_html
+    from explorer.app.dashboard.front_page import front_page_html, load_cards
+    from explorer.app.dashboard.gate import EarlyHeadHandler
 
     class WithoutState(Matcher):
         def match(self, request: Any) -> dict[str, Any] | None:

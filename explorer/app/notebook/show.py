@@ -1,4 +1,4 @@
-"""`explorer.show`: shows a circuit, a compiled circuit, a trace, a match, a fold level or a timing in a notebook."""
+"""`explorer.show` and `explorer.ask`: a circuit, trace, match, fold level or timing in a notebook, and a question."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
@@ -14,10 +14,21 @@ from explorer.packages import NOTEBOOK, require
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
 from explorer.timings import BACKENDS, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
-from explorer.views import backend_bars, check_fits, layers_notes, mode_bars, part_times, step_bars, sweep_bars
+from explorer.views import (
+    QuestionKind,
+    backend_bars,
+    check_fits,
+    layers_notes,
+    mode_bars,
+    part_times,
+    question_about,
+    step_bars,
+    sweep_bars,
+)
 from explorer_widgets.schema import BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
+    from explorer.app.notebook.ask_widget import AskWidget
     from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
     from explorer_widgets.jupyter import BarsWidget
 
@@ -201,3 +212,42 @@ def _show_bars(bars: BarsView) -> "BarsWidget":
     from explorer_widgets.jupyter import BarsWidget
 
     return BarsWidget(bars, make_fallback=lambda: bars_fallback(bars))
+
+
+# ---------------------------------------------------------------------- questions
+
+
+def ask(
+    trace: Trace,
+    kind: QuestionKind,
+    *,
+    step: "int | str | None" = None,
+    node: int | None = None,
+    pattern: str | None = None,
+    stat: str | None = None,
+    height: int | None = None,
+) -> "AskWidget":
+    """Ask what a step will do, on the picture of its matches; the answer is checked, then the step is revealed.
+
+    - `fold-with`: which layers are folded together with layer `node`? The answer is clicked in the picture.
+    - `matches`: does `pattern` match at `node`? The answer is yes or no.
+    - `winner`: which of two matches in conflict is applied, of those that `node` is part of? One of two choices.
+    - `layers-left`: how many layers, or operators, are left after the step? A number.
+    - `stat`: is the statistic (a name of `trace.stats(step)`) more, the same or fewer after the step? A choice.
+
+    By default the first step, node and pattern that raise such a question are chosen. `height` is in pixels; by
+    default, the picture is as high as what it shows.
+
+    Raises: DataTypeError for anything but a trace; UnknownNameError for an unknown kind, step, node, pattern or
+    statistic; ValueRangeError for a height below 1; CircuitError for a question that the step does not raise;
+    MissingPackageError without the packages of Jupyter.
+    """
+    require("explorer.ask", "ui", *NOTEBOOK)
+    from explorer.app.notebook.ask_widget import AskWidget
+
+    if not isinstance(trace, Trace):
+        found = f"{type(trace).__module__}.{type(trace).__qualname__}"
+        raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
+    opened, state = open_trace(trace, "trace")
+    question = question_about(opened.index, kind, step, node=node, pattern=pattern, stat=stat)
+    return AskWidget(Session(opened, state), height, question)

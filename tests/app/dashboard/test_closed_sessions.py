@@ -27,8 +27,7 @@ from tornado.websocket import WebSocketClosedError, websocket_connect
 from explorer.app.dashboard import page as page_module
 from explorer.app.dashboard.background import Cancelled
 from explorer.app.dashboard.dashboard import Dashboard
-from explorer.app.dashboard.incoming import MAX_MODELS, LimitedReceiver
-from explorer.app.dashboard.page import make_page
+from explorer.app.dashboard.page import MAX_MODELS, LimitedReceiver, make_page
 from explorer.app.ports import LOCAL, free_port
 from explorer.app.session.library import Library
 from explorer.app.session.session import Session

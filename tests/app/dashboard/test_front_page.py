@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.app.dashboard.cards import Card, RecordedTime, card_of, load_cards
-from explorer.app.dashboard.front_page import front_page_html
+from explorer.app.dashboard.front_page import Card, RecordedTime, card_of, front_page_html, load_cards
 from explorer.app.session.library import Library
 from explorer.compiler import record
 from explorer.templates import gallery

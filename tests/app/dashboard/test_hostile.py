@@ -16,8 +16,8 @@ from bokeh.protocol import Protocol
 from bokeh.util.token import generate_jwt_token, generate_session_id
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, websocket_connect
 
-from explorer.app.dashboard import incoming
-from explorer.app.dashboard.incoming import (
+from explorer.app.dashboard import page
+from explorer.app.dashboard.page import (
     FRAGMENT_BYTES,
     MAX_MESSAGE_BYTES,
     MAX_MODELS,
@@ -184,7 +184,7 @@ async def announce(url: str, payload: bytes) -> int | None:
     for fragment in (json.dumps(header), "{}", '{"events":[]}'):
         await socket.write_message(fragment)
     with suppress(WebSocketClosedError):
-        for _ in range(1 + incoming.MAX_MESSAGE_BYTES // (len(payload) + FRAGMENT_BYTES)):
+        for _ in range(1 + page.MAX_MESSAGE_BYTES // (len(payload) + FRAGMENT_BYTES)):
             await socket.write_message('{"id":"x"}')
             await socket.write_message(payload, binary=True)
     while await asyncio.wait_for(socket.read_message(), timeout=PATIENCE) is not None:
@@ -195,7 +195,7 @@ async def announce(url: str, payload: bytes) -> int | None:
 
 @pytest.mark.parametrize("size", [2**20, 0], ids=["large", "empty"])
 def test_a_message_of_endlessly_many_buffers_closes_its_connection(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incoming, "MAX_MESSAGE_BYTES", 4 * 2**20)  # 100,000 empty buffers would take seconds
+    monkeypatch.setattr(page, "MAX_MESSAGE_BYTES", 4 * 2**20)  # 100,000 empty buffers would take seconds
     port = free_port()
     with running(ServeOptions(ViewState(circuit="blackboard"), port, show=False)), ThreadPoolExecutor(1) as thread:
         assert thread.submit(asyncio.run, announce(f"http://{LOCAL}:{port}/", bytes(size))).result() == PROTOCOL_ERROR

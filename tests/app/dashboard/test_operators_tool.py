@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
-from explorer.app.dashboard.panes.operators import OperatorsTool
+from explorer.app.dashboard.panes.compare import OperatorsTool
 from explorer.app.dashboard.panes.tool import OPENED
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library

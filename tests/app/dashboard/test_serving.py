@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
-from explorer.app.dashboard.logs import (
+from explorer.app.dashboard.gate import (
+    END,
     EXPECTED_MESSAGE,
     FILTER,
     LOGGERS,
     MAX_LOGGED_CALLS,
     MAX_LOGGED_CHARS,
+    RELOAD,
+    EarlyHeadHandler,
     limit_logs,
 )
 from explorer.app.dashboard.serving import ServeOptions, add_handlers

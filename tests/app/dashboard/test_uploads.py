@@ -12,10 +12,10 @@ import pytest
 from bokeh.core.serialization import DeserializationError, Deserializer, Serializer
 
 from explorer.app.dashboard.dashboard import Dashboard
-from explorer.app.dashboard.incoming import limit_messages
-from explorer.app.dashboard.panes import passes
+from explorer.app.dashboard.page import limit_messages
+from explorer.app.dashboard.panes import pipeline
+from explorer.app.dashboard.panes.files import CHUNK_BYTES, Upload
 from explorer.app.dashboard.panes.pipeline import PipelineTool
-from explorer.app.dashboard.panes.upload import CHUNK_BYTES, Upload
 from explorer.app.session.library import Library
 from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions, ViewState
 from tests.waiting import PATIENCE
@@ -125,13 +125,13 @@ def test_a_pipeline_is_read_in_the_background_and_refused_with_a_message(monkeyp
     assert isinstance(tool, PipelineTool)
     form = tool.passes
     threads: list[threading.Thread] = []
-    read = passes.pipeline_from_yaml
+    read = pipeline.pipeline_from_yaml
 
     def read_and_note(*args: Any) -> Any:
         threads.append(threading.current_thread())
         return read(*args)
 
-    monkeypatch.setattr(passes, "pipeline_from_yaml", read_and_note)
+    monkeypatch.setattr(pipeline, "pipeline_from_yaml", read_and_note)
 
     def upload(raw: bytes) -> str:
         form.upload._handle_msg({"status": "initializing"})

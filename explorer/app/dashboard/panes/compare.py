@@ -1,20 +1,27 @@
-"""Two traces side by side: different options or circuits, with one selection that follows the lineage."""
+"""Two traces side by side: different options or circuits, with one selection that follows the lineage; operators."""
 
 from dataclasses import replace
 from html import escape
+from typing import Any
+from weakref import ref
 
 import panel as pn
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
-from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.panes.tool import OPENED, Tool, button, column, line
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.opening import Opened, circuit_of
 from explorer.app.session.session import Session
 from explorer.app.session.variants import SAME, Variant, likely_variant, side_names, variants
 from explorer.app.session.view_state import ViewState
-from explorer.views import compare_table, first_difference_of_traces
+from explorer.compiler import record
+from explorer.symbolic import Circuit, derivation_text
+from explorer.trace.ladder import COMPILED
+from explorer.views import TraceIndex, compare_table, derivation_view, first_difference_of_traces, layers_of_circuits
+from explorer_widgets.dashboard import DerivationPane
+from explorer_widgets.schema import DerivationView
 
 
 class ComparedNames:
@@ -101,3 +108,74 @@ class CompareTool(Tool):
         if other is not None:
             self.workspace.show_other(None)
             self.workspace.session.open(other.opened, other.state)
+
+
+# ---------------------------------------------------------------------- operators
+
+
+class OperatorsTool(Tool):
+    """Draws the operands of operators and the result; layers of the selected box are lit with where they come from."""
+
+    name = "operators"
+    title = "Operators"
+    help = "The circuits that operators combined into this one, before it was compiled, and what they made of them."
+    supported_levels = (COMPILED.name,)
+    elsewhere = "operators combine circuits before they are compiled"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.words = html_pane()
+        self.drawing = DerivationPane(visible=False, margin=(4, 8))
+        self.view_of_circuit: DerivationView | None = None
+        self._opened: Any = lambda: None
+        super().__init__(workspace)
+
+    @classmethod
+    def supports(cls, opened: Opened) -> bool:
+        return opened.trace.start > 0
+
+    def build(self) -> Viewable:
+        return column(self.words, self.drawing)
+
+    def on_change(self, names: frozenset[str]) -> None:
+        opened = self.workspace.session.opened
+        if self._opened() is not opened:
+            self._opened = ref(opened)
+            self._fill(opened)
+        elif names & {OPENED, "selection", "step"}:
+            self._light()
+
+    def _fill(self, opened: Opened) -> None:
+        """Compile the circuits in the background, and draw them."""
+        self.view_of_circuit = None
+        self.drawing.visible, self.words.visible = False, True
+        if not self.supports(opened):
+            self.words.object = ""
+            return
+        circuit = circuit_of(opened.trace)
+        self.words.object = lines_html([derivation_text(circuit)])
+
+        def show(found: DerivationView | None) -> None:
+            if self.workspace.session.opened is opened:
+                self.view_of_circuit = found
+                self._light()
+
+        self.workspace.drawing_background.start(
+            "Drawing operands", lambda job: derivation_view(circuit, _index_of), show, self.workspace.show_error
+        )
+
+    def _light(self) -> None:
+        """Light up the layers of the selected boxes."""
+        view = self.view_of_circuit
+        if view is None:
+            return
+        session = self.workspace.session
+        trace, step, nodes = session.opened.trace, session.step, session.selected_nodes
+        chosen = layers_of_circuits(circuit_of(trace), trace, step, nodes)
+        self.drawing.visible = True
+        self.words.visible = not view["circuits"]  # the drawing says the same
+        self.drawing.show_derivation({**view, "chosen": chosen})
+
+
+def _index_of(circuit: Circuit) -> TraceIndex:
+    """The circuit as it is written."""
+    return TraceIndex(record(circuit, optimize=False, fold=False))

@@ -13,9 +13,8 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.background import Job
-from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
-from explorer.app.dashboard.panes.tool import CLOSED, Tool
+from explorer.app.dashboard.panes.tool import CLOSED, Tool, column, columns, line
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.app.session.pattern_form import (

@@ -1,21 +1,33 @@
-"""The pipeline: its rules, strategy, rounds, and what is disabled."""
+"""The pipeline: rules, strategy, rounds and disabled rules of a compilation, or the passes of a level below it."""
 
 from dataclasses import fields, replace
+from io import BytesIO
 from typing import Any
 
+import panel as pn
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.panes.layout import button, column, line, number_input
-from explorer.app.dashboard.panes.passes import PassesForm
+from explorer.app.dashboard.background import Job
+from explorer.app.dashboard.panes.files import Upload
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
-from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.panes.tool import Tool, button, column, columns, line, number_input
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import forms_of
-from explorer.app.session.view_state import STRATEGIES
+from explorer.app.session.pipeline_draft import PipelineDraft, pipeline_or_default
+from explorer.app.session.view_state import OPERATORS, STRATEGIES
 from explorer.fold import SCHEDULERS
 from explorer.optimize import preset_rules
 from explorer.options import PRESETS, CompilerOptions
+from explorer.recording import lowered_level
+from explorer.rewrite import (
+    MAX_YAML_BYTES,
+    CompilationMode,
+    ConvergenceMode,
+    FunctionPassPipeline,
+    pipeline_from_yaml,
+    pipeline_to_yaml,
+)
 
 
 class PipelineTool(Tool):
@@ -147,3 +159,153 @@ def _describe(options: CompilerOptions) -> str:
     if not changed:
         return "This trace was compiled with the default options."
     return "This trace was compiled with " + ", ".join(f"{name}={value!r}" for name, value in changed.items()) + "."
+
+
+# ---------------------------------------------------------------------- passes of a level
+
+
+SMALL: dict[str, Any] = {"size": "small", "margin": (3, 5)}
+CONVERGENCE = {"once": ConvergenceMode.ONE_PASS, "until nothing changes": ConvergenceMode.UNTIL_FIXED_POINT}
+MODES = {
+    "infer and train": frozenset(CompilationMode),
+    "infer only": frozenset({CompilationMode.INFER}),
+    "train only": frozenset({CompilationMode.TRAIN}),
+}
+
+
+class PassesForm:
+    """Edits a draft of the pipeline, which runs only on request."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.draft = PipelineDraft()
+        self._filling = False
+        guard = workspace.guard
+        self.list = pn.widgets.MultiSelect(label="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
+        self.convergence = pmui.Select(label="Repeat", options=list(CONVERGENCE), width=200, **SMALL)
+        self.modes = pmui.Select(label="Enabled for", options=list(MODES), width=150, **SMALL)
+        self.on = pmui.Checkbox(label="on", value=True, **SMALL)
+        self.new = pmui.Select(label="Pass to add", options=[], width=260, **SMALL)
+        self.mode = pmui.Select(
+            label="Compile for", options=[mode.value for mode in CompilationMode], width=120, **SMALL
+        )
+        self.operators = pmui.Select(
+            label="Operators", options={title: name for name, title in OPERATORS.items()}, width=130, **SMALL
+        )
+        self.one_by_one = pmui.Checkbox(label="a step for every rewrite", value=False, **SMALL)
+        self.run = button(workspace, "Run this pipeline", self._run)
+        self.words = html_pane()
+        self.upload = Upload(
+            "Open YAML", (".yaml", ".yml"), guard(self._on_upload), workspace.show_error, MAX_YAML_BYTES
+        )
+        self.download = pmui.FileDownload(
+            label="Save as YAML", filename="pipeline.yaml", callback=self._yaml, variant="outlined", size="small"
+        )
+        self.list.param.watch(guard(lambda _: self._fill_entry()), "value")
+        self.convergence.param.watch(guard(lambda e: self._change(convergence=CONVERGENCE[e.new])), "value")
+        self.modes.param.watch(guard(lambda e: self._change(modes=MODES[e.new])), "value")
+        self.on.param.watch(guard(lambda e: self._switch(e.new)), "value")
+
+    def build(self) -> Viewable:
+        """The list of entries on the left, the actions on an entry on the right."""
+        entry = line(
+            self.convergence,
+            self.modes,
+            self.on,
+            self._button("Up", lambda: self._edit(self.draft.move(self._at, -1), self._at - 1)),
+            self._button("Down", lambda: self._edit(self.draft.move(self._at, 1), self._at + 1)),
+            self._button("Remove", lambda: self._edit(self.draft.remove(self._at), self._at)),
+        )
+        add = line(
+            self.new, self._button("Add above", lambda: self._add(0)), self._button("Add below", lambda: self._add(1))
+        )
+        self._first_line = line(self.run, self.download, self.upload)
+        return columns(column(self.list), column(self._first_line, entry, add, self.words))
+
+    def fill(self) -> None:
+        """Show the pipeline that the trace was recorded with."""
+        opened = self.workspace.session.opened
+        level = lowered_level(opened.tensor.level)
+        known = list(level.passes.names)
+        self.new.param.update(options=known, value=self.new.value if self.new.value in known else known[0])
+        self.mode.value = opened.tensor.compile_for
+        self.operators.value = opened.tensor.operators
+        self.one_by_one.value = opened.tensor.one_by_one
+        offered = {"mode": self.mode, "operators": self.operators, "one_by_one": self.one_by_one}
+        controls = [control for name, control in offered.items() if name in level.options]
+        # not hidden: a control that is hidden while the browser builds the form would stay
+        self._first_line[:] = [self.run, *controls, self.download, self.upload]
+        self.run.disabled = not opened.has_compiler
+        self.draft = PipelineDraft.of(pipeline_or_default(opened.tensor)) if opened.has_compiler else PipelineDraft()
+        names = [] if opened.has_compiler else list(opened.trace.options["pipeline"])
+        note = "This trace is not recorded here; its pipeline can be viewed but not run: " + "; ".join(names)
+        self._edit(self.draft, 0)
+        self.words.object = lines_html([] if opened.has_compiler else [note])
+
+    @property
+    def _at(self) -> int:
+        """The selected entry."""
+        chosen = self.list.value
+        labels = list(self.draft.labels)
+        return labels.index(chosen[-1]) if chosen and chosen[-1] in labels else 0
+
+    def _edit(self, draft: PipelineDraft, at: int) -> None:
+        self.draft = draft
+        labels = list(draft.labels)
+        at = max(0, min(len(labels) - 1, at))
+        self.list.param.update(options=labels, value=labels[at : at + 1])
+        self.words.object = lines_html([f"{len(draft.pipeline)} passes will run; the trace shows the last run."])
+        self._fill_entry()
+
+    def _fill_entry(self) -> None:
+        if not self.draft.entries:
+            return
+        entry = self.draft.entries[self._at]
+        self._filling = True
+        self.convergence.value = next(k for k, v in CONVERGENCE.items() if v is entry.config.convergence)
+        self.modes.value = next((k for k, v in MODES.items() if v == entry.config.modes), next(iter(MODES)))
+        self.on.value = entry.on
+        self._filling = False
+
+    def _change(self, **changes: Any) -> None:
+        if not self._filling and self.draft.entries:
+            self._edit(self.draft.change(self._at, **changes), self._at)
+
+    def _switch(self, on: bool) -> None:
+        if not self._filling and self.draft.entries:
+            self._edit(self.draft.switch(self._at, on), self._at)
+
+    def _add(self, below: int) -> None:
+        at = self._at + below if self.draft.entries else 0
+        self._edit(self.draft.insert(at, self.new.value, self.new.options), at)
+
+    def _run(self) -> None:
+        state = self.workspace.session.state
+        tensor = replace(
+            state.tensor,
+            passes=self.draft.texts,
+            compile_for=self.mode.value,
+            one_by_one=self.one_by_one.value,
+            operators=self.operators.value,
+        )
+        self.workspace.open(replace(state, tensor=tensor, other=None))
+
+    def _yaml(self) -> BytesIO:
+        return BytesIO(pipeline_to_yaml(self.draft.pipeline).encode())
+
+    def _on_upload(self, name: str, raw: bytes) -> None:
+        """Read a pipeline in the background: even a small file may take the parser a second."""
+        known = tuple(self.new.options)
+
+        def work(job: Job) -> FunctionPassPipeline:
+            return pipeline_from_yaml(raw.decode(errors="replace"), known, name)
+
+        self.workspace.background.start(
+            f"Reading {name}",
+            work,
+            lambda found: self._edit(PipelineDraft.of(found), 0),
+            self.workspace.show_error,
+        )
+
+    def _button(self, label: str, press: Any) -> pmui.Button:
+        return button(self.workspace, label, press, "text")

@@ -13,9 +13,8 @@ from bokeh.plotting import figure
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.measuring import EVERY_BACKEND, EVERYTHING, SUBJECTS, WATERFALL, Request, step_of
-from explorer.app.dashboard.panes.layout import button, column, line, number, number_input
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
-from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.panes.tool import Tool, button, column, line, number, number_input
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.bench import (

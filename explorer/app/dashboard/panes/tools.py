@@ -7,20 +7,17 @@ import panel as pn
 import panel_material_ui as pmui
 from param.parameterized import Event
 
-from explorer.app.dashboard.panes.compare import CompareTool
-from explorer.app.dashboard.panes.conflicts import ConflictsTool
-from explorer.app.dashboard.panes.costs import CostTool
+from explorer.app.dashboard.panes.compare import CompareTool, OperatorsTool
 from explorer.app.dashboard.panes.files import FilesTool
-from explorer.app.dashboard.panes.folds import FoldsTool
-from explorer.app.dashboard.panes.operators import OperatorsTool
+from explorer.app.dashboard.panes.folds import CostTool, FoldsTool
 from explorer.app.dashboard.panes.patterns import PatternTool
 from explorer.app.dashboard.panes.pipeline import PipelineTool
-from explorer.app.dashboard.panes.predict import PredictTool
 from explorer.app.dashboard.panes.query import QueryTool
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.timing import TimeTool
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
-from explorer.app.dashboard.panes.why_not import WhyNotTool
+from explorer.app.dashboard.panes.values import PredictTool
+from explorer.app.dashboard.panes.why_not import ConflictsTool, WhyNotTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.session import EVENTS
 
