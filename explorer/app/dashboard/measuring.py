@@ -1,13 +1,14 @@
-"""The measurements of a workspace: one runs in the background, and its times become findings of the session."""
+"""The measurements of a session: one runs in the background, and its times become findings of the session."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from weakref import ref
 
-from explorer.app.dashboard.background import Job
+from explorer.app.dashboard.background import Background, Job
 from explorer.app.session.opening import Opened, circuit_of
+from explorer.app.session.session import Session
 from explorer.bench import (
     BATCH_SIZES,
     Progress,
@@ -22,6 +23,7 @@ from explorer.compiler import options_of
 from explorer.errors import ValueRangeError
 from explorer.timings import (
     BACKENDS,
+    CPU,
     CUDA,
     FORWARD,
     LAYERS,
@@ -36,9 +38,6 @@ from explorer.timings import (
 )
 from explorer.trace import Trace
 from explorer.views import bytes_text, check_fits, measurements, part_times, with_lanes, with_more_lanes
-
-if TYPE_CHECKING:
-    from explorer.app.dashboard.workspace import Workspace
 
 NO_CUDA = "not available on this machine"
 """Short for what the Time tool says at length."""
@@ -80,10 +79,22 @@ class Watcher(Protocol):
 
 
 class Measuring:
-    """Measures the open trace of a workspace, one measurement at a time, and keeps its runs."""
+    """Measures the open trace of a session, one measurement at a time, and keeps its runs.
 
-    def __init__(self, workspace: "Workspace") -> None:
-        self.workspace = workspace
+    `show_note` and `show_error` tell the reader of a limit that was reached, and of a measurement that failed.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        background: Background,
+        show_note: Callable[[str], None],
+        show_error: Callable[[Exception], None],
+    ) -> None:
+        self._session, self._background = session, background
+        self._show_note, self._show_error = show_note, show_error
+        self.devices: tuple[str, ...] = (CPU,)
+        """The devices to time."""
         self.settings = Request()
         """Those of the last measurement; "Time it" uses them for every step and its layers."""
         self.watchers: list[Watcher] = []
@@ -93,14 +104,14 @@ class Measuring:
     @property
     def runs(self) -> dict[str, tuple[Run, ...]]:
         """The runs of the open trace that can be shown, measured or recorded, by subject."""
-        opened = self.workspace.session.opened
+        opened = self._session.opened
         if self._opened() is not opened:
             self._opened, self._runs = ref(opened), {}
         return self._runs
 
     def start_everything(self) -> None:
         """Measure every step and its layers; of a tensor graph, which has no layers, its steps."""
-        has_layers = self.workspace.session.opened.trace.level.has_part_times
+        has_layers = self._session.opened.trace.level.has_part_times
         self.start(replace(self.settings, what=EVERYTHING if has_layers else STEPS))
 
     def start(self, request: Request) -> None:
@@ -108,19 +119,19 @@ class Measuring:
 
         Raises: CircuitError for a trace from a file; ValueRangeError for a batch that needs too much memory.
         """
-        session, background = self.workspace.session, self.workspace.background
+        session = self._session
         session.opened.require_live()
         _check_batch(session.opened.trace, request)
         self.settings = request
         opened, step = session.opened, session.step
         settings: dict[str, Any] = {
-            "devices": self.workspace.devices,
+            "devices": self.devices,
             "kind": request.kind,
             "num_threads": request.num_threads,
             "max_seconds": request.seconds,
             "total_seconds": request.seconds,
         }
-        begun = _empty_run(request, opened.name, self.workspace.devices)
+        begun = _empty_run(request, opened.name, self.devices)
         drawn = 0.0
 
         def work(job: Job) -> tuple[Run, ...]:
@@ -152,23 +163,23 @@ class Measuring:
                 session.change_look(colour_by="time")
             if not any(run.devices for run in runs):
                 limit = f"Nothing was timed within {request.seconds:.0f} s."
-                self.workspace.note(f"{limit} Open Time for a longer limit, or a smaller batch.")
+                self._show_note(f"{limit} Open Time for a longer limit, or a smaller batch.")
 
         def on_error(error: Exception) -> None:
             tell(lambda watcher: watcher.show_failed())
-            self.workspace.show_error(error)
+            self._show_error(error)
 
-        background.cancel()
+        self._background.cancel()
         tell(lambda watcher: watcher.show_start(request))
         cancel: Callable[[], None] = lambda: tell(lambda watcher: watcher.show_cancelled(request.what))  # noqa: E731
-        background.start(TIMING, work, on_done, on_error, show_at_once=True, on_cancel=cancel)
+        self._background.start(TIMING, work, on_done, on_error, show_at_once=True, on_cancel=cancel)
 
     def add(self, runs: Sequence[Run], *, recorded: bool = False) -> None:
         """Keep runs of the open trace, whose times are laid beside those of the other machine.
 
         Raises: CircuitError for a run of another trace.
         """
-        session = self.workspace.session
+        session = self._session
         known = session.findings
         found: dict[str, Any] = {}
         layers: dict[int, dict[str, Any]] = {}

@@ -17,7 +17,6 @@ from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState, trace_of, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.options import CompilerOptions
-from explorer.timings import CPU
 from explorer_widgets.dashboard import BrowserHost
 
 ShowMessage = Callable[[str, str, str], None]
@@ -41,15 +40,13 @@ class Workspace:
         """For the inputs of the close-up: they run while a trace is opened, and neither ends the other."""
         self.other: Session | None = None
         """The session of the trace that is compared with."""
-        self.devices: tuple[str, ...] = (CPU,)
-        """The devices to time."""
         self.show_message: ShowMessage = lambda text, tone, report: None
         self.clear_message: Callable[[], None] = lambda: None
         self.show_progress: Callable[[Job | None], None] = show_nothing
         """Shows the progress of a job, and nothing else: the end of a job of `background` has further effects."""
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
-        self.measuring = Measuring(self)
+        self.measuring = Measuring(session, self.background, self.note, self.show_error)
         self._opening: Job | None = None
 
     def guard(self, action: Callable[..., Any]) -> Callable[..., None]:

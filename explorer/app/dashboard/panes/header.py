@@ -44,7 +44,9 @@ class Header:
             size="small",
             width=150,
         )
-        self.device.param.watch(workspace.guard(lambda event: setattr(workspace, "devices", event.new)), "value")
+        self.device.param.watch(
+            workspace.guard(lambda event: setattr(workspace.measuring, "devices", event.new)), "value"
+        )
         self._filling = False
         for control in (self.circuit, self.level, self.semiring, self.preset):
             control.param.watch(workspace.guard(lambda event: self._on_select(event.obj)), "value")
