@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -100,9 +99,6 @@ class Workers:
         """
         if not self.distributed:
             return circuit
-        # The first step of an optimizer would import it, for seconds, in which a thread that reports a lost worker, and
-        # reads the checkpoint, may find modules that are imported in part.
-        import_module("torch._dynamo")
         options: dict[str, Any] = {_SYNC_BUFFERS: False}
         return DistributedDataParallel(circuit, **options)
 

@@ -1,13 +1,14 @@
 """The option `--distributed` of commands: joins the processes that torchrun started, of which one prints and writes."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from datetime import timedelta
 from pathlib import Path
 from traceback import print_exception
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 PROCESS_GROUP_BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 """The backend of `torch.distributed` for a device."""
-TIMEOUT = timedelta(minutes=10)
-"""How long workers wait for one that neither answers nor ends."""
+TIMEOUT, STORE_TIMEOUT = timedelta(minutes=10), timedelta(seconds=10)
+"""Maximum time that workers wait for one that neither answers nor ends, and for the store of torchrun."""
+LOST = "another worker failed or was killed, or the run was stopped: torchrun says below which rank, and why"
+FAILED = 2
 TORCHRUN = "torchrun --standalone --nproc-per-node 2 -m explorer.app"
 ENVIRONMENT = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -31,8 +34,8 @@ def joined_workers(
 ) -> "Iterator[Workers]":
     """Join the workers of a distributed run; alone, if it is not one. `command` is this one, for messages.
 
-    If a worker fails or is lost, all of them end, and one of them reports which and why, with the `advice` what to do.
-    Workers other than the first print nothing.
+    If a worker fails or is lost, all of them end, and the first to notice it prints why, with the `advice` what to do;
+    torchrun prints the rank, and the signal of a killed one. Workers other than the first print nothing else.
 
     Raises: UnknownNameError for a device; CircuitError if the device is missing, if this process was not started by
     torchrun, or if it was, and the command is not distributed.
@@ -67,48 +70,68 @@ def joined_workers(
 
 @contextmanager
 def _connected(workers: "Workers", backend: str, advice: Callable[[], str]) -> "Iterator[Workers]":
-    """Connect the workers; an error in one of them ends all."""
+    """Connect the workers. If one fails or is lost, all end: torchrun ends those that do not notice it themselves."""
     import torch.distributed as dist
 
-    from explorer.app.training.roll_call import RollCall
-
     stderr = sys.stderr
-
-    def report(what: str) -> None:
-        with redirect_stderr(stderr):
-            notes().show_cursor()  # a progress bar hides it
-            say_error(what)
-            if advised := advice():
-                say_note(advised)
-
     dist.init_process_group(backend, timeout=TIMEOUT)
-    roll_call = RollCall(workers.rank, workers.size, report)
-    with ExitStack() as silence:
+    with ExitStack() as stack:
         if not workers.is_first:
-            nowhere = silence.enter_context(Path(os.devnull).open("w"))
-            silence.enter_context(redirect_stdout(nowhere))
-            silence.enter_context(redirect_stderr(nowhere))
+            nowhere = stack.enter_context(Path(os.devnull).open("w"))
+            stack.enter_context(redirect_stdout(nowhere))
+            stack.enter_context(redirect_stderr(nowhere))
+        if backend == "gloo":  # a worker that waits for a CUDA device would not get as far as the handler
+            stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _end))
         try:
             yield workers
             dist.barrier()  # until the first one has printed and written the results
         except (KeyboardInterrupt, typer.Exit):
             raise
         except Exception as error:  # noqa: BLE001 (whatever it is, the others must not wait for this worker)
-            roll_call.leave(_own_error(error, stderr))
-        finally:
-            roll_call.stop()
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun sends it when the first worker has ended
+            with redirect_stderr(stderr):
+                _report(workers, error, advice)
+            os._exit(FAILED)
     dist.destroy_process_group()
 
 
-def _own_error(error: Exception, stderr: TextIO) -> str:
-    """The message of an error of this worker; empty if it says that another one is gone."""
+class _EndedError(Exception):
+    """This worker is ended by a signal: another one has failed, or the run is stopped."""
+
+
+def _end(*_: object) -> NoReturn:
+    raise _EndedError
+
+
+def _report(workers: "Workers", error: Exception, advice: Callable[[], str]) -> None:
+    """Print the error of this worker, unless another one has printed its own, which is the cause."""
+    import torch.distributed as dist
+
+    address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    wait = {"wait_for_workers": False, "timeout": STORE_TIMEOUT}
+    try:
+        store = dist.TCPStore(*address, is_master=False, **wait)  # pyright: ignore[reportPrivateImportUsage]
+        if store.add(f"reports/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", 1) > 1:
+            return
+    except RuntimeError:  # the store went with the machine that kept it
+        pass
+    own = _own_error(error)
+    notes().show_cursor()  # a progress bar hides it
+    say_error(f"rank {workers.rank} of {workers.size} failed: {own}" if own else LOST)
+    if advised := advice():
+        say_note(advised)
+
+
+def _own_error(error: Exception) -> str:
+    """Return the message of an error of this worker; empty if another one is gone."""
     import torch.distributed as dist
 
     text = str(error)
-    if isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo" in text):
+    is_other = isinstance(error, dist.DistError | _EndedError) or (isinstance(error, RuntimeError) and "gloo" in text)
+    if is_other:
         return ""
     if not isinstance(error, CircuitError | OSError):
-        print_exception(error, file=stderr)
+        print_exception(error, file=sys.stderr)
         return f"{type(error).__name__}: {text}"
     if isinstance(error, OSError):
         return f"{error.strerror or error}: {error.filename}" if error.filename else text

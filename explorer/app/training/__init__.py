@@ -1,1 +1,1 @@
-"""What `train` and `evaluate` are asked for, checkpoints, and what distributed processes do when one is lost."""
+"""Jobs of `train` and `evaluate`: a circuit, data, where training starts, and checkpoints."""
