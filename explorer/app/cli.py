@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import evaluate, lab, listings, queries, serve, show, time, trace, train
+from explorer.app.commands import lab, listings, queries, serve, show, time, trace, train
 from explorer.app.commands.console import NAME, print_text, say_error, say_note
 from explorer.errors import CircuitError
 from explorer.packages import installed_version, missing_dependency
@@ -103,7 +103,7 @@ app.command("trace")(trace.trace)
 app.command("show")(show.show)
 app.command("rules")(listings.rules)
 app.command("train")(train.train)
-app.command("evaluate")(evaluate.evaluate)
+app.command("evaluate")(queries.evaluate)
 app.command("sample")(queries.sample)
 app.command("query")(queries.query)
 app.command("count")(queries.count)
@@ -152,7 +152,7 @@ OPTIONS = {
     "assume_deterministic=True": "--assume-deterministic",
     "root=(output, class)": "--root OUTPUT,CLASS",
 }
-"""How an option of a command is called where its value is an argument of a function."""
+"""Option of a command for each argument of a function that a message names."""
 BYTES = re.compile(r"(?i)(?:tried|unable) to allocate (\d[\d.]*) ?(bytes|[KMGTPE]iB)")
 """The messages of PyTorch and NumPy."""
 
@@ -169,7 +169,7 @@ def in_options(message: str) -> str:
 
 
 def memory_needed(error: MemoryError | RuntimeError) -> str | None:
-    """How much memory could not be allocated; None if the error is a different one.
+    """Return how much memory could not be allocated; None if the error is a different one.
 
     >>> memory_needed(RuntimeError("DefaultCPUAllocator: you tried to allocate 240000000000 bytes."))
     '223.5 GiB were asked for at once'
