@@ -18,7 +18,7 @@ from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
 from explorer.trace.ladder import COMPILED
 
 CHECKPOINT = ".pt"
-"""How the name of a checkpoint ends."""
+"""Suffix of the name of a checkpoint."""
 JSON_ENDINGS = (".json", ".json.gz")
 WHITE_SPACE = b"\xef\xbb\xbf \t\r\n"
 """Bytes that may be before the brace of a JSON object: a mark of UTF-8, and white space."""
@@ -90,7 +90,7 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
 
 
 def is_logic_file(name: str) -> bool:
-    """Whether the name of a file ends as those of logic circuits do."""
+    """Whether the name of a file has a suffix of logic circuits."""
     return name.lower().endswith(LOGIC_SUFFIXES)
 
 

@@ -13,7 +13,7 @@ ELSEWHERE = ("192.0.2.1", 9)
 """An address outside of every local network: connecting a datagram socket to it sends nothing."""
 MAX_PORT = 65535
 WEB_PORT = 80
-"""The port that Bokeh assumes for an origin without one, such as that of a web server in front of this one."""
+"""The port that Bokeh assumes for an origin without one, such as a web server in front of this one."""
 
 
 def check_port(address: str, port: int) -> None:
@@ -51,7 +51,7 @@ def is_loopback(address: str) -> bool:
 
 
 def public_address(address: str) -> str:
-    """Return the address at which other machines reach this one; for 0.0.0.0, that of its route to other networks."""
+    """Return the address at which other machines reach this one; 0.0.0.0 has the one of its route to them."""
     with suppress(ValueError):
         if not ip_address(address).is_unspecified:
             return address

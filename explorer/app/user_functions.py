@@ -66,7 +66,7 @@ class ExampleModule:
     def record(self, level: str = COMPILED.name, rows: int | None = None, **options: Any) -> Trace:
         """Record it at a level; at the level `compiled`, a compiled circuit becomes a trace of one step.
 
-        `rows` is the number of rows if it has no inputs, by default that of the level.
+        `rows` is the number of rows if it has no inputs, by default the number of the level.
 
         Raises: as `level` and as `explorer.record`.
         """

@@ -52,7 +52,7 @@ def progress(console: Console) -> Progress:
 
 
 def command() -> str:
-    """How to call this program in a shell: by name if it is on the path, otherwise by path."""
+    """Return the call of this program in a shell: by name if it is on the path, otherwise by path."""
     program = Path(sys.argv[0])
     if program.name == "__main__.py" and program.parent.name == "explorer":
         return "python -m explorer"

@@ -95,7 +95,7 @@ def show(
 def _film_lines(trace: "Trace") -> Iterable[str]:
     """Return a line per step that changed something: its number, a bar, its sentence.
 
-    The bar is that of the page: calls, or the peak memory of a program.
+    The bar is the one of the page: calls, or the peak memory of a program.
     """
     from explorer.views import TraceIndex, film
 

@@ -210,9 +210,9 @@ def _is_same(target: Path, resume: Path | None) -> bool:
 def _compile(
     job: "Job", options: "Mapping[str, Any]", values: "Mapping[str, Tensor] | None", device: "torch.device"
 ) -> "TorchCircuit":
-    """The compiled circuit of a job, with these values of the leaves if given.
+    """Compile the circuit of a job, with these values of the leaves if given.
 
-    Raises: StructureError; LearningError if the values are those of a different circuit.
+    Raises: StructureError; LearningError if the values belong to a different circuit.
     """
     from explorer.compiler import TorchCompiler
 
@@ -293,7 +293,7 @@ class _Run:
 
 
 class _Advice:
-    """What to do when a distributed run has ended early: which checkpoint it wrote, and how to continue from it."""
+    """Advice for a distributed run that has ended early: its checkpoint, and how to continue from it."""
 
     def __init__(self, target: Path, resume: Path | None) -> None:
         self._target, self._resume = target, resume

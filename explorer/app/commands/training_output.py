@@ -1,4 +1,4 @@
-"""What a training prints: its progress, and tables of the columns and of the epochs."""
+"""Output of a training: its progress, and tables of the columns and of the epochs."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +36,8 @@ def columns_table(data: "TableData") -> Table:
 
 
 def images_line(data: "ImageData") -> str:
-    """How many images there are, of which size; and from which folders, if some are not in the named one itself."""
-    from explorer.learning.sources import image_files, pixels_text
+    """Describe images: their number, their size, and their folders, if some are not in the named one itself."""
+    from explorer.learning.images import image_files, pixels_text
 
     channels, height, width = data.shape
     count = len(data.training) + len(data.held_out)

@@ -96,7 +96,7 @@ def build_course(
 def run_lesson(file: Path) -> Any:
     """Run a notebook in its folder in a fresh kernel; returns it with its outputs and the recordings of its widgets.
 
-    The kernel is that of this interpreter, whatever kernels are registered; the user's Jupyter settings are ignored.
+    The kernel runs this interpreter, whatever kernels are registered; the user's Jupyter settings are ignored.
     Raises: LessonError; FileFormatError.
     """
     notebook = _read(file)

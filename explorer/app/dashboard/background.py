@@ -48,7 +48,7 @@ class Job:
 
     @property
     def words(self) -> str:
-        """What it does now."""
+        """The present activity."""
         return f"{self.title}: {self.text}" if self.text else f"{self.title} …"
 
     @property

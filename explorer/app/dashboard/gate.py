@@ -50,7 +50,7 @@ HEADERS = {
 COMPONENTS = tuple(
     kind for kind in vars(drawings).values() if isinstance(kind, type) and kind.__module__ == drawings.__name__
 )
-"""The components whose modules Panel's handler of components serves; those of other packages are static files."""
+"""The components whose modules Panel's handler of components serves; components of other packages are static files."""
 STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
 """Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
 MAX_SHOWN_CHARS = 100
@@ -259,14 +259,14 @@ DARK = "dark"
 
 
 def failure_html(error: Exception) -> str:
-    """What follows a head that was sent if the session cannot be made: a page that shows the error."""
+    """Return the rest of a page whose head was sent, if its session cannot be made: it shows the error."""
     text = escape(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     return f"""{END}<body><p role="alert">This page could not be made. The log of the server says where it failed.
 <a href="">Load it again</a></p><pre style="white-space:pre-wrap">{text}</pre></body></html>"""
 
 
 class EarlyHeadHandler(DocHandler):
-    """Sends the head of the last page first: those of a theme have the same one, unless an extension was loaded since.
+    """Sends the head of the last page first: pages of a theme share it, unless an extension was loaded since.
 
     `heads` are the known ones by theme; a server has its own.
     """

@@ -59,7 +59,7 @@ LIVE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to measure, and how; `seconds` limits the whole measurement."""
+    """A request to measure something; `seconds` limits the whole measurement."""
 
     what: str = EVERYTHING
     kind: str = FORWARD
@@ -175,7 +175,7 @@ class Measuring:
         self._background.start(TIMING, work, on_done, on_error, show_at_once=True, on_cancel=cancel)
 
     def add(self, runs: Sequence[Run], *, recorded: bool = False) -> None:
-        """Keep runs of the open trace, whose times are laid beside those of the other machine.
+        """Keep runs of the open trace, to compare with times of the other machine.
 
         Raises: CircuitError for a run of another trace.
         """

@@ -147,7 +147,7 @@ def _open_in_background(page: pmui.Page, library: Library, state: ViewState, def
 MAX_MESSAGE_BYTES = MAX_UPLOAD_BYTES + MAX_UPLOAD_BYTES // 2
 """Maximum size of a message with all its buffers: a page may send all chunks of an upload in one."""
 FRAGMENT_BYTES = 1024
-"""What is counted for a fragment besides its content, so that many empty ones reach the limit too."""
+"""Bytes that a fragment counts in addition to its content, so that many empty ones reach the limit too."""
 MAX_MODELS = 16
 """Maximum number of new models in a message: Bokeh takes up to 20 ms for each. A button sends one with its event."""
 MAX_NESTED = 2000

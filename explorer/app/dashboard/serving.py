@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, what to open first, what to offer with the gallery; `hosts` are further names of the server.
+    """Options of the server: its address, the first page, files beside the gallery; `hosts` are further names of it.
 
     Without a `state` the front page is opened first.
     """
@@ -31,7 +31,7 @@ class ServeOptions:
 
     @property
     def library(self) -> Library:
-        """What a new session can open."""
+        """The circuits and traces that a new session can open."""
         return Library(self.folder, self.files, self.built)
 
     @property

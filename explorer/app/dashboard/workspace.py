@@ -169,7 +169,7 @@ class Workspace:
 class Address:
     """The address of a reader's page. `deliver` runs an action after the present one; `show` shows view states.
 
-    `show` receives the view state of the session, and that of the second session if it is to be shown too.
+    `show` receives the view state of the session, and of the second session if it is to be shown too.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class AskWidget(TraceWidget, QuestionWidget):
         return check(self.session.index, self.question, answer)
 
     def _show(self) -> None:
-        """Go to the picture of the question, with the reader's selection, or to that of the answer."""
+        """Go to the picture of the question, with the reader's selection, or of the answer."""
         picture = self.asked["revealing" if self.revealed else "asking"]
         session = self.session
         if self.revealed:

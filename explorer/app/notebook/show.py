@@ -177,7 +177,7 @@ def _select(session: Session, selection: "Sequence[str | int]") -> None:
 
 
 def _bars_of(thing: object) -> BarsView | None:
-    """Return bars, or those of a timing of modes, backends or batch sizes.
+    """Return bars, which may show a timing of modes, backends or batch sizes.
 
     Raises: DataTypeError for a timing that needs its trace.
     """

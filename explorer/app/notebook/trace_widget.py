@@ -127,7 +127,7 @@ def _call_later(seconds: float, action: Callable[[], None]) -> Callable[[], None
 class FoldLevelWidget(SavedPicture, ipywidgets.VBox):
     """A trace to step through, with the fold level of the step below it: groups, keys, (F, H) index tables.
 
-    `step`, `selection` and `view` are those of `graph`, the drawing.
+    `step`, `selection` and `view` belong to `graph`, the drawing.
     """
 
     step = traitlets.Int(0).tag(sync=True)

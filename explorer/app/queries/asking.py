@@ -164,7 +164,7 @@ def _shares(circuit: TorchCircuit, v: int, count: int, evidence: Evidence, root:
 
 
 def _logarithms(query: Query, variables: Variables, found: Tensor, density: Tensor) -> Found:
-    """Return logarithms of codes as logarithms of cells, of which those of `density` (B, D) are asked about."""
+    """Return logarithms of codes as logarithms of cells; `density` (B, D) are the cells asked about."""
     scale = variables.log_scale(density)
     return Found(query, variables, "log p", found - scale[:, None, None], scale)
 

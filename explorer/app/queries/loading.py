@@ -34,8 +34,8 @@ MAX_COLUMNS = 6
 class Subject:
     """A compiled circuit and its variables: column i of a table is variable i, or it is pixel i of an image.
 
-    `shape` is that (C, H, W) of its images; None if they are not known to be images. Without `columns`, the variables
-    are named x0, x1 ... and their values are numbers.
+    `shape` is (C, H, W) for images; None if they are not known to be images. Without `columns`, the variables are named
+    x0, x1 ... and their values are numbers.
     """
 
     name: str
@@ -182,10 +182,10 @@ def load_subject(
 ) -> Subject:
     """Return the circuit of a gallery name, a circuit file, or a checkpoint of `train`, whose best values it then has.
 
-    `seed` and `semiring` (by default lse-sum) are those of a circuit that is not a checkpoint; `shape` is that of its
+    `seed` and `semiring` (by default lse-sum) are for a circuit that is not a checkpoint; `shape` is the shape of its
     images, like `28x28`.
     Raises: UnknownNameError, FileFormatError, FormError, ShapeError; StructureError for a logic circuit that is not
-    known to be deterministic, unless `assume_deterministic`: its numbers would not be those of the formula.
+    known to be deterministic, unless `assume_deterministic`: its numbers would not belong to the formula.
     """
     if Path(source).is_file() and zipfile.is_zipfile(source):
         if semiring is not None:
@@ -242,7 +242,7 @@ def _load_logic(source: str, assume_deterministic: bool) -> Circuit:
 
 
 def _image_shape(circuit: TorchCircuit, shape: str | None) -> tuple[int, int, int] | None:
-    """Return the shape (C, H, W): the given one, or that of a square image of one channel."""
+    """Return the shape (C, H, W): the given one, or a square image of one channel."""
     count = circuit.num_variables
     if shape is None:
         side = math.isqrt(count)

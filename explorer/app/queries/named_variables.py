@@ -46,7 +46,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The variables of a circuit; `columns` are those of the table that it was trained on, one for each, or none.
+    """The variables of a circuit; `columns` describe them if it was trained on a table, one for each.
 
     `sizes` is the number of values of discrete variables, as far as it is known; `real` are the variables that have
     densities, None if unknown. No layer reads those that are `unread`. `noun` is "variable" or "pixel".
@@ -66,7 +66,7 @@ class Variables:
 
     @property
     def is_read(self) -> Tensor:
-        """Which variables (D,) some layer reads; the values of all others mean nothing."""
+        """Mask (D,) of the variables that some layer reads; the values of all others mean nothing."""
         return torch.tensor([v not in self.unread for v in range(self.count)], dtype=torch.bool)
 
     def labels(self, variable: int) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class Variables:
         return [[None if cell != cell else cell for cell in row] for row in rows.tolist()]
 
     def log_scale(self, density: Tensor) -> Tensor:
-        """Return how much smaller the log-density (B,) of the cells of `density` (B, D) is than that of their codes."""
+        """Return the log-density (B,) of codes minus the log-density of their cells; `density` (B, D) are the cells."""
         return log_scales(self.columns, density) if self.columns else torch.zeros(len(density), dtype=torch.float64)
 
     def _codes(self, variable: int, cells: np.ndarray, where: str, lines: Sequence[int]) -> np.ndarray:

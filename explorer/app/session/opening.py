@@ -32,14 +32,14 @@ LARGE = 5_000
 """From this many layers on, garbage collections would be noticed as pauses."""
 
 RECORDED = ".trace.json"
-"""What names of recorded traces contain."""
+"""Part of the names of recorded traces."""
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
     """An opened trace with the index that its views share; `error` says why its compilation stopped, if it did.
 
-    `columns` are those of the table that its circuit was trained on: column i is variable i; otherwise none. A recorded
+    `columns` describe the table that its circuit was trained on, if any: column i is variable i. A recorded
     module, or a file at a level below compiled, has no circuit that could be compiled with other `options`.
     """
 
@@ -216,7 +216,7 @@ def unused_skips(trace: Trace) -> tuple[str, ...]:
 
 
 RELEASE_SECONDS = 2.0
-"""How long after the end of a session its memory is released: its page and document are gone by then."""
+"""Time from the end of a session until its memory is released: its page and document are gone by then."""
 _timers: list[Timer] = []
 _lock = Lock()
 

@@ -19,7 +19,7 @@ Later = Callable[[float, Callable[[], None]], Cancel]
 Send = Callable[[Mapping[str, Any]], None]
 
 IDLE_SECONDS, PAUSE_SECONDS = 0.25, 0.03
-"""How long a reader rests before the first picture, and the time between two: for what the reader does meanwhile."""
+"""Rest of the reader before the first picture, and time between two: for what the reader does meanwhile."""
 MAX_PICTURES = 8
 MAX_CHARACTERS = 12_000_000
 """The pictures that a page keeps."""
@@ -96,7 +96,7 @@ class SendingAhead:
         return {**traits, "coordinates": base64.b64encode(traits["coordinates"]).decode()}
 
     def _message(self) -> dict[str, Any]:
-        """What stays on the page, for which display, and the selection that each step would have."""
+        """Return the parts that stay on the page, the display, and the selection that each step would have."""
         session, look = self.session, self.session.look
         return {
             "keep": list(self._sizes),

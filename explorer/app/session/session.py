@@ -69,7 +69,7 @@ class Session:
         self.trial: PatternTrial | None = None
         self.values: ValuesView | None = None
         self._answers = 0
-        """What the circuit computes for some inputs, once the reader has asked for it."""
+        """The values of the circuit for some inputs, once the reader has asked for them."""
         self.layers: tuple[int, ...] = ()
         """The layers that the reader clicked in selected plates."""
         self.hidden_after: int | None = None
@@ -92,7 +92,7 @@ class Session:
 
     @property
     def look(self) -> DisplayOptions:
-        """How the step is displayed."""
+        """The display options of the step."""
         return self.state.look
 
     @property
@@ -171,7 +171,7 @@ class Session:
             self.change_look(mode="before")
 
     def change_look(self, closer: CloserLook | None = None, **changes: Any) -> None:
-        """Change how the step is displayed; the names are those of `DisplayOptions`.
+        """Change the display of the step; the names are fields of `DisplayOptions`.
 
         A slide has its own step and mode. `closer` is what is looked at then, so that both are shown at once.
 
@@ -335,7 +335,7 @@ class Session:
     # ------------------------------------------------------------------ helpers
 
     def _layers_in(self, boxes: Sequence[str], layers: Sequence[int]) -> tuple[int, ...]:
-        """Return those of the layers that are in one of the boxes, which must be plates."""
+        """Return the layers that are in one of the boxes, which must be plates."""
         nodes = self.picture().view["nodes"] if layers else []
         plates = [node["plate"] for node in nodes if node["id"] in boxes and "plate" in node]
         return tuple(layer for layer in layers if any(layer in plate["cells"] for plate in plates))

@@ -47,7 +47,7 @@ class TensorOptions:
 
 OTHER = "vs."
 STEPS: SlidesName = "steps"
-"""What `?slides` without a value shows: lecture mode."""
+"""The slides of `?slides` without a value: lecture mode."""
 MODES_OF_USE = ("infer", "train")
 MAX_LENGTH, MAX_FORM_LENGTH, MAX_VALUES = 200, 4_000, 500
 """Bounds on the length of a value in a link, on the length of a pattern form, and on the number of values."""
@@ -57,7 +57,7 @@ MAX_SELECTED, MAX_FORMS, MAX_ROUNDS = 50, 8, 1_000
 
 @dataclass(frozen=True, slots=True)
 class DisplayOptions:
-    """How a step is displayed; `near_misses` names a pattern whose near misses are drawn.
+    """The display of a step; `near_misses` names a pattern whose near misses are drawn.
 
     With `everything` every layer is drawn, however many there are. `slides` fills the window with the steps (`steps`)
     or with a scene of the story.
@@ -73,7 +73,7 @@ class DisplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class CloserLook:
-    """What is looked at: a match in the rule lens, by its hull and its number there, and a part of the close-up.
+    """A closer look: a match in the rule lens, by its hull and its number there, and a part of the close-up.
 
     An empty part is the first.
     """

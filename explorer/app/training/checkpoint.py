@@ -36,9 +36,8 @@ class Checkpoint:
     Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation. `history` are the finished
     epochs; with `training`, the run continues as if it had not been interrupted. `circuit` is a name of the gallery, or
     else a label, such as the name of a file, a function or a structure, and `symbolic` is the JSON of the circuit; a
-    label is never used as a path. `columns` are those of the table that it was trained on: column i is variable i; none
-    if it was trained on images. `missing` says what was done with missing cells. `shape` is that of the images
-    (C, H, W) that it was trained on.
+    label is never used as a path. `columns` describe the table that it was trained on, if any: column i is variable i.
+    `missing` says what was done with missing cells. `shape` is (C, H, W) if it was trained on images.
     """
 
     circuit: str
@@ -83,7 +82,7 @@ class Checkpoint:
 
     @property
     def progress(self) -> str:
-        """Where training was: `epoch 3`, or `epoch 3 and 128 of 1,438 rows of the next one`."""
+        """The progress of training: `epoch 3`, or `epoch 3 and 128 of 1,438 rows of the next one`."""
         finished = f"epoch {self.history[-1].number}" if self.history else "no epoch"
         if self.training is None or not self.training.rows_done:
             return finished

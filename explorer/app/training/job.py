@@ -31,7 +31,7 @@ DEFAULT_UNITS = 8
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments of `train` that choose the circuit and the data; None for those that were not given."""
+    """The arguments of `train` that choose the circuit and the data; None for fields that were not given."""
 
     circuit: str | None = None
     data: str | None = None
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A circuit and the data to train it on. `name` is that of the circuit, or of its structure if it was built.
+    """A circuit and the data to train it on. `name` names the circuit, or its structure if it was built.
 
     A checkpoint of it contains the circuit if it is `stored`: if it is not one of the gallery. `missing` says what is
     done with missing cells.
@@ -76,7 +76,7 @@ class Job:
 
 
 def find_job(request: Request, earlier: Checkpoint | None) -> Job:
-    """The circuit and the data of a request, of which those of an earlier checkpoint are the defaults.
+    """Find the circuit and the data of a request; an earlier checkpoint has the defaults.
 
     Raises: LearningError for arguments that contradict each other, or if there is no circuit and no data.
     """
@@ -174,7 +174,7 @@ def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | No
 
 
 def _is_same_data(one: str, other: str) -> bool:
-    """Whether two names are those of the same data set or file, however the path is written."""
+    """Whether two names mean the same data set or file, however the path is written."""
     if one == other or one in DATA_SETS or other in DATA_SETS:
         return one == other
     return Path(one).exists() and Path(other).exists() and Path(one).samefile(other)
@@ -190,9 +190,9 @@ def _evaluated(checkpoint: Checkpoint, data: str, rows: Tensor, what: str) -> Ev
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What a training starts from.
+    """The start of a training.
 
-    `values` are those of the leaves, None for the first ones; `before`, `best` and `state` are arguments of `train`.
+    `values` belong to the leaves, None for the first ones; `before`, `best` and `state` are arguments of `train`.
     `note` says why the training does not simply continue; empty otherwise.
     """
 
@@ -205,7 +205,7 @@ class Start:
 
 
 def find_start(earlier: Checkpoint | None, circuit: str, data: DataSet, given: Mapping[str, Any]) -> Start:
-    """Where training on this data starts: `given` are fields of `TrainingOptions`, None for those that were not given.
+    """Find where training on this data starts: `given` are fields of `TrainingOptions`, None if not given.
 
     A run continues with the options of its checkpoint unless they are given. With another method, it continues without
     what the first one has averaged. On other rows or with another circuit, only the best values are used, since the
@@ -227,7 +227,7 @@ def find_start(earlier: Checkpoint | None, circuit: str, data: DataSet, given: M
 
 
 def _difference(earlier: Checkpoint, circuit: str, data: DataSet) -> str | None:
-    """What a checkpoint was trained on if it was not this circuit and these rows."""
+    """Return how the circuit or the rows of a checkpoint differ from these, if they do."""
     if earlier.circuit != circuit:
         return f"trained with the circuit {earlier.circuit}"
     if earlier.data != data.name:

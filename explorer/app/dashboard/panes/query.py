@@ -170,7 +170,7 @@ class QueryTool(Tool):
             self._start()
 
     def _query(self) -> Query:
-        """What the form asks. Raises: FormError."""
+        """Return the query of the form. Raises: FormError."""
         if self.row.view.visible:
             self.evidence = self.row.read()
         given = torch.zeros(self.variables.count, dtype=torch.bool) if self.given.visible else None
@@ -303,7 +303,7 @@ class QueryTool(Tool):
 
 
 def _note_of(answer: Answer) -> str:
-    """What the images of an answer are, and what can be done with them."""
+    """Describe the images of an answer, and what a click on one does."""
     parts = [
         (answer.note, True),
         (OUTLINED, bool(answer.rows) and bool(answer.query.evidence.observed.any())),
@@ -327,7 +327,7 @@ WIDTH = 150
 
 
 class RowForm:
-    """What is observed of a row, by name of the variable; an empty field is not observed."""
+    """The fields of a row, by name of the variable; an empty one is not observed."""
 
     def __init__(self, on_enter: Callable[[], object]) -> None:
         self._on_enter = on_enter
@@ -358,11 +358,11 @@ class RowForm:
         self.text.value = ", ".join(entry or UNKNOWN for entry in kept)
 
     def read(self) -> Evidence:
-        """What is observed. Raises: FormError, and the errors of `Variables.read`."""
+        """Return the observed values. Raises: FormError, and the errors of `Variables.read`."""
         return self._variables.read(self._entries()) if self.fields else self._variables.parse(str(self.text.value))
 
     def _entries(self) -> list[str]:
-        """What was typed for each variable."""
+        """Return the text of the field of each variable."""
         if not self.fields:
             return [entry.strip() for entry in str(self.text.value).replace(";", ",").split(",")]
         return [str(field.value or "").strip() for field in self.fields]

@@ -30,7 +30,7 @@ class Tool(ABC):
     supported_levels: ClassVar[tuple[str, ...]] = LEVEL_NAMES
     """The levels whose traces it supports."""
     elsewhere: ClassVar[str] = ""
-    """Why the other levels have nothing to show here."""
+    """The reason that the other levels have nothing to show here."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace

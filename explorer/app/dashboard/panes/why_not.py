@@ -1,4 +1,4 @@
-"""Why a pattern was not applied at a node, entry by entry, where it nearly matched, and lost conflicts."""
+"""Reasons that a pattern was not applied: at a node, entry by entry; near misses; lost conflicts."""
 
 from dataclasses import replace
 from html import escape
