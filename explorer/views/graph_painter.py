@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from explorer.views.box import Box, ShownMode
 from explorer.views.graph_svg import graph_elements
 from explorer.views.lines import Place, add_lines
+from explorer.views.looks import box_look
 from explorer.views.places import grid_of, places_of
 from explorer.views.request import Request
-from explorer_widgets.schema import LegendItem, Mode, PictureView
+from explorer_widgets.schema import ColourBy, LegendItem, LookView, Mode, NodeView, PictureView
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,10 @@ class GraphPainter:
         """Draw any state, and the difference as the union of both."""
         return mode
 
+    def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
+        """Return the look of a box, which shows what the step did."""
+        return box_look(colour_by, node["change"], node["matched"], value, category)
+
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
         """Return the places of boxes, which are the same before and after the step."""
         grid = grid_of(request.index)
@@ -31,11 +36,15 @@ class GraphPainter:
     def complete(
         self, request: Request, view: PictureView, places: Sequence[Place], mode: Mode, shown: ShownMode
     ) -> None:
-        """Add where new boxes came from, and the lines."""
+        """Add where new boxes came from, how many layers or folds a box is, and the lines."""
         came_from = places_of(request.index, request.step, request.group_by).came_from
         for node in view["nodes"]:
             if node["id"] in came_from:
                 node["came_from"] = list(came_from[node["id"]])
+            numbers = [f"{node['count']}"] if node["count"] > 1 else []
+            numbers += [f"×{node['folds']}"] if node["folds"] > 1 else []
+            if numbers:
+                node["pill"] = " · ".join(numbers)
         add_lines(view["nodes"], places, view["edges"], view["hulls"])
 
     def legend(

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from explorer.views.lines import Place, Point, Spot, arrow_head, curve, direct, label_of, spots_by_id
-from explorer.views.looks import badge_colours, box_look, css, dashes, letters_of, line_look, pill_of, signs_of
+from explorer.views.looks import css, dashes, ink_on, line_look
 from explorer.views.tables import edge_text
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import EdgeView, HullView, NodeView, PictureView
+from explorer_widgets.schema import EdgeView, HullView, LookView, NodeView, PictureView
 from explorer_widgets.theme import HULLS, KINDS
 
 STACK = (8, 4)
@@ -44,12 +44,12 @@ HATCH_OPACITY = {"removed": 0.32, "missing": 0.75}
 
 def graph_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     """Return the elements of a picture of boxes, lowest first."""
-    letters, spots = letters_of(view), spots_by_id(view["nodes"], places)
+    spots = spots_by_id(view["nodes"], places)
     return [
         '<g class="x-graph">',
         *map(hull_element, view["hulls"]),
         *(_edge(edge, spots) for edge in view["edges"]),
-        *(_node(node, place, view, letters) for node, place in zip(view["nodes"], places, strict=True)),
+        *(_node(node, place, view["looks"][node["look"]]) for node, place in zip(view["nodes"], places, strict=True)),
         *map(tag_element, view["hulls"]),
         "</g>",
     ]
@@ -126,29 +126,30 @@ def _label(edge: EdgeView) -> str:
     )
 
 
-def _node(node: NodeView, place: Place, view: PictureView, letters: Mapping[int, str]) -> str:
+def _node(node: NodeView, place: Place, look: LookView) -> str:
     x, y, width, height = place
-    look = box_look(node, view)
-    d = box_path(node["kind"], width, height)
-    paint = f'style="fill:{css(look.fill)};stroke:{css(look.stroke)}" stroke-width="{look.width:g}"{dashes(look.dash)}'
+    d, stroke = box_path(node["kind"], width, height), css(look.get("stroke", "kept"))
+    fill, ink, line = css(look["fill"]), css(look["ink"]), dashes(look.get("dash", ()))
+    paint = f'style="fill:{fill};stroke:{stroke}" stroke-width="{look.get("width", 1.2):g}"{line}'
     parts = [f'<g transform="translate({x:g} {y:g})"><title>{escape(_tip(node))}</title>']
     if node["folds"] > 1:
         parts += [f'<path d="{d}" transform="translate({by} {-by})" {paint}/>' for by in STACK]
     parts.append(f'<path d="{d}" {paint}/>')
-    if look.hatch:
-        parts.append(f'<path d="{d}" style="fill:url(#x-{look.hatch})" opacity="{HATCH_OPACITY[look.hatch]}"/>')
+    hatch = look.get("hatch")
+    if hatch:
+        parts.append(f'<path d="{d}" style="fill:url(#x-{hatch})" opacity="{HATCH_OPACITY[hatch]}"/>')
     if node["change"] == "changed":
         inner = box_path(node["kind"], width - 7, height - 7)
-        parts.append(f'<path d="{inner}" style="fill:none;stroke:{css(look.stroke)}" stroke-width="1.2"/>')
-    halo = f"stroke:{css(look.fill)};stroke-width:4px;paint-order:stroke;stroke-linejoin:round" if look.hatch else ""
-    parts += _words(node, width, height, f"fill:{css(look.ink)};{halo}")
-    disc = f'r="9.5" style="fill:{css(look.fill)};stroke:{css(look.ink)}" stroke-width="0.8" stroke-opacity="0.28"'
+        parts.append(f'<path d="{inner}" style="fill:none;stroke:{stroke}" stroke-width="1.2"/>')
+    halo = f"stroke:{fill};stroke-width:4px;paint-order:stroke;stroke-linejoin:round" if hatch else ""
+    parts += _words(node, width, height, f"fill:{ink};{halo}")
+    disc = f'r="9.5" style="fill:{fill};stroke:{ink}" stroke-width="0.8" stroke-opacity="0.28"'
     symbol = f'<path class="x-symbol" transform="translate(-8 -8)" d="{KINDS[node["kind"]].symbol}"'
     parts.append(
         f'<g transform="translate({symbol_centre(node["kind"], width):g} 0)"><circle {disc}/>'
-        f'{symbol} style="stroke:{css(look.ink)}"/></g>'
+        f'{symbol} style="stroke:{ink}"/></g>'
     )
-    return "".join([*parts, *_signs(node, width, height, view, letters), "</g>"])
+    return "".join([*parts, *_signs(node, width, height, look), "</g>"])
 
 
 def _words(node: NodeView, width: float, height: float, style: str) -> list[str]:
@@ -164,34 +165,34 @@ def _words(node: NodeView, width: float, height: float, style: str) -> list[str]
     return found
 
 
-def _signs(node: NodeView, width: float, height: float, view: PictureView, letters: Mapping[int, str]) -> list[str]:
+def _signs(node: NodeView, width: float, height: float, look: LookView) -> list[str]:
     """Draw signs at the upper left corner, the pill at the upper right, and badges at the lower right."""
     parts: list[str] = []
-    for number, sign in enumerate(signs_of(node, view, letters)):
+    for number, sign in enumerate(look.get("signs", ())):
         x = -width / 2 + 3 + number * SIGN_STEP
-        circle = f'<circle r="8" style="fill:{css(sign.fill)};stroke:{css(sign.stroke)}"/>'
-        words = f'<text class="x-corner" y="0.5" style="fill:{css(sign.ink)}">{escape(sign.sign)}</text>'
+        circle = f'<circle r="8" style="fill:{css(sign["fill"])};stroke:{css(sign["stroke"])}"/>'
+        words = f'<text class="x-corner" y="0.5" style="fill:{css(sign["ink"])}">{escape(sign["sign"])}</text>'
         parts.append(f'<g transform="translate({x:g} {-height / 2:g})">{circle}{words}</g>')
-    pill, rise = pill_of(node), STACK[0] if node["folds"] > 1 else 0
+    pill, rise = node.get("pill"), STACK[0] if node["folds"] > 1 else 0
     if pill:
-        across = 13 + width_of(pill.words, 11, bold=True)
+        across = 13 + width_of(pill, 11, bold=True)
         x, y = width / 2 + 6 + rise - across / 2, -height / 2 - rise
-        fill, ink = ("fg", "panel") if pill.solid else ("panel", "fg")
+        fill, ink = ("fg", "panel") if node["folds"] > 1 else ("panel", "fg")
         rect = f'<rect x="{-across / 2:.5g}" y="-9" width="{across:.5g}" height="18" rx="9"'
         parts.append(
             f'<g transform="translate({x:.6g} {y:g})">{rect} style="fill:var(--{fill});stroke:var(--fg)"/>'
-            f'<text class="x-pill" y="0.5" style="fill:var(--{ink})">{escape(pill.words)}</text></g>'
+            f'<text class="x-pill" y="0.5" style="fill:var(--{ink})">{escape(pill)}</text></g>'
         )
     for number, badge in enumerate(node["badges"][:MAX_BADGES]):
         more = len(node["badges"]) > MAX_BADGES and number == MAX_BADGES - 1
         sign = "…" if more else badge["sign"]
+        fill, ink = css(badge["tone"]), css(ink_on(badge["tone"]))
         across = max(17.0, 9 + width_of(sign, 10.5, bold=True))
-        fill, ink = badge_colours(badge)
         x = width / 2 + 4 - number * BADGE_STEP - across / 2
         rect = f'<rect x="{-across / 2:.5g}" y="-8.5" width="{across:.5g}" height="17" rx="5"'
         parts.append(
-            f'<g transform="translate({x:.6g} {height / 2:g})">{rect} style="fill:{css(fill)};stroke:var(--box)"/>'
-            f'<text class="x-badge" y="0.5" style="fill:{css(ink)}">{escape(sign)}</text></g>'
+            f'<g transform="translate({x:.6g} {height / 2:g})">{rect} style="fill:{fill};stroke:var(--box)"/>'
+            f'<text class="x-badge" y="0.5" style="fill:{ink}">{escape(sign)}</text></g>'
         )
     return parts
 

@@ -1,41 +1,18 @@
-"""How boxes and arrows look in an image: the colours, borders and signs of the interactive view.
+"""How boxes and arrows are drawn: colours as roles, borders, hatches and signs, which the renderers only draw.
 
 A colour is the name of a role of `widgets/explorer_widgets/theme.json`, or that of a value (`value-37`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
 
-from explorer_widgets.schema import BadgeView, EdgeView, NodeView, PictureView
-from explorer_widgets.theme import CATEGORIES, CHANGES, LIGHT, MATCHED, value_role
+from explorer.views.fills import CATEGORIES, LETTERS
+from explorer_widgets.schema import Change, ColourBy, EdgeView, LookView, NodeKind, SignView
+from explorer_widgets.theme import CHANGES, MATCHED, value_role
 
 SCALES = ("time", "memory", "fold")
 """Colourings in which a box without a value is hatched."""
-MAX_LETTERS = 2
-"""Maximum length of the sign of a category."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoxLook:
-    """The fill of a box, its text colour, its border, and its hatch: `removed`, `missing` or none."""
-
-    fill: str
-    ink: str
-    stroke: str
-    width: float
-    dash: tuple[float, ...]
-    hatch: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A round sign at the corner of a box."""
-
-    sign: str
-    fill: str
-    ink: str
-    stroke: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,73 +24,57 @@ class LineLook:
     dash: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pill:
-    """The number of layers or folds of a box; `solid` for folds."""
-
-    words: str
-    solid: bool
-
-
-def box_look(node: NodeView, view: PictureView) -> BoxLook:
-    """Return the look of a box."""
-    fill, ink, hatch = fill_of(node, view)
-    change = CHANGES[node["change"]]
-    if node["change"] != "kept":
-        return BoxLook(fill, ink, node["change"], 2, change.dash, hatch)
-    if node["fill"] is not None:
-        return BoxLook(fill, ink, "fg", 1, (), hatch)
-    matched = node["matched"] and view["colour_by"] == "change"
-    return BoxLook(fill, ink, "matchedLine" if matched else "kept", 1.8 if matched else 1.2, (), hatch)
-
-
-def fill_of(node: NodeView, view: PictureView) -> tuple[str, str, str]:
-    """Return the fill of a box, its text colour, and its hatch."""
-    hatch = "removed" if node["change"] == "removed" else ""
-    if node["fill"] is not None:
-        return value_role(node["fill"]), ink_on(value_role(node["fill"])), hatch
-    if view["colour_by"] in SCALES and node["category"] is None:
-        return "box", "fg", hatch or "missing"
-    if node["category"] is not None and view["colour_by"] != "change":
-        return f"category-{node['category'] % CATEGORIES}", "fg", hatch
-    if view["colour_by"] == "change" and node["matched"]:
-        return "matchedFill", "fg", hatch
-    if view["colour_by"] == "change" and node["change"] != "kept":
-        return f"{node['change']}Fill", "fg", hatch
-    return "box", "fg", hatch
+def box_look(colour_by: ColourBy, change: Change, matched: bool, value: float | None, category: int | None) -> LookView:
+    """Return the look of a box that has a value on the scale of 0 to 1, a category, or neither."""
+    look = _filled(colour_by, change, matched, value, category)
+    if change == "removed":
+        look["hatch"] = "removed"
+    if change != "kept":
+        look["stroke"], look["width"] = change, 2.0
+        if CHANGES[change].dash:
+            look["dash"] = [*CHANGES[change].dash]
+    elif value is not None:  # on a strong fill the grey border, and with it the stack, would be invisible
+        look["stroke"], look["width"] = "fg", 1.0
+    elif matched and colour_by == "change":
+        look["stroke"], look["width"] = "matchedLine", 1.8
+    signs = _signs(change, matched, None if colour_by == "change" else category)
+    if signs:
+        look["signs"] = signs
+    return look
 
 
-def signs_of(node: NodeView, view: PictureView, letters: Mapping[int, str]) -> list[Sign]:
+def plate_look(
+    colour_by: ColourBy, kind: NodeKind, matched: bool, value: float | None, category: int | None
+) -> LookView:
+    """Return the look of a plate, which has the colour of its kind unless the picture is coloured by a value."""
+    if colour_by in ("change", "kind"):
+        return {"fill": kind, "ink": "onCell"}
+    return _filled(colour_by, "kept", matched, value, category)
+
+
+def _filled(colour_by: ColourBy, change: Change, matched: bool, value: float | None, category: int | None) -> LookView:
+    """Return the fill, the colour of text on it, and the hatch of a missing value."""
+    if value is not None:
+        return {"fill": value_role(value), "ink": ink_on(value_role(value))}
+    if colour_by in SCALES and category is None:
+        return {"fill": "box", "ink": "fg", "hatch": "missing"}
+    if category is not None and colour_by != "change":
+        return {"fill": f"category-{category % CATEGORIES}", "ink": "fg"}
+    if colour_by == "change" and matched:
+        return {"fill": "matchedFill", "ink": "fg"}
+    return {"fill": f"{change}Fill" if colour_by == "change" and change != "kept" else "box", "ink": "fg"}
+
+
+def _signs(change: Change, matched: bool, category: int | None) -> list[SignView]:
     """Return the signs of a box: what changed, what matched, and the letter of its category."""
-    signs: list[Sign] = []
-    if node["change"] != "kept":
-        signs.append(Sign(CHANGES[node["change"]].sign, node["change"], ink_on(node["change"]), "box"))
-    if node["matched"]:
-        signs.append(Sign(MATCHED, "matched", "onMatched", "matchedLine"))
-    category = node["category"]
-    letter = letters.get(category, "") if category is not None and view["colour_by"] != "change" else ""
-    if 0 < len(letter) <= MAX_LETTERS:
-        signs.append(Sign(letter, "panel", "fg", "kept"))
+    signs: list[SignView] = []
+    if change != "kept":
+        signs.append({"sign": CHANGES[change].sign, "fill": change, "ink": ink_on(change), "stroke": "box"})
+    if matched:
+        signs.append({"sign": MATCHED, "fill": "matched", "ink": "onMatched", "stroke": "matchedLine"})
+    if category is not None:
+        signs.append({"sign": LETTERS[category], "fill": "panel", "ink": "fg", "stroke": "kept"})
     return signs
-
-
-def letters_of(view: PictureView) -> dict[int, str]:
-    """Return the sign of each category."""
-    items = ((item["role"].removeprefix("category-"), item["sign"]) for item in view["legend"])
-    return {int(number): sign for number, sign in items if number.isdigit() and sign}
-
-
-def pill_of(node: NodeView) -> Pill | None:
-    """Return the number at the upper right corner of a box, if there is one."""
-    if node["folds"] > 1:
-        return Pill(f"{node['count']} · ×{node['folds']}" if node["count"] > 1 else f"×{node['folds']}", True)
-    return Pill(str(node["count"]), False) if node["count"] > 1 else None
-
-
-def badge_colours(badge: BadgeView) -> tuple[str, str]:
-    """Return the fill and the text colour of a badge."""
-    role = badge["tone"] if badge["tone"] in LIGHT else "info"
-    return role, ink_on(role)
 
 
 def line_look(edge: EdgeView) -> LineLook:

@@ -28,7 +28,18 @@ from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, Request
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
-from explorer_widgets.schema import VERSION, ColourBy, GroupBy, HullView, LegendItem, Mode, NodeView, PictureView
+from explorer_widgets.schema import (
+    VERSION,
+    ColourBy,
+    GroupBy,
+    HullView,
+    LegendItem,
+    LookView,
+    Mode,
+    NodeView,
+    PictureView,
+)
+from explorer_widgets.theme import value_role
 
 MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
 """The modes that users can choose."""
@@ -90,7 +101,7 @@ def picture(
     drawn = group_by if everything else drawn_grouping(index, at, group_by)
     request = Request(index, at, colour_by, drawn, near_misses, times, layer_times or {}, trial)
     if mode == "plain":
-        after = _paint(request, "after", "after")
+        after = _paint(request, "after", "after", is_plain=True)
         return Picture(plain_view(after.view), after.coordinates)
     if mode != "side":
         return _paint(request, mode, mode)
@@ -104,8 +115,8 @@ def picture(
     return Picture(left.view, np.concatenate([left.coordinates, right.coordinates]))
 
 
-def _paint(request: Request, shown: ShownMode, mode: Mode) -> Picture:
-    """Return the picture of a state, or of the difference, as part of a mode."""
+def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = False) -> Picture:
+    """Return the picture of a state, or of the difference, as part of a mode; a plain one marks no change."""
     index, step, group_by = request.index, request.step, request.group_by
     painter = PAINTERS[group_by]
     shown = painter.shown_mode(request, shown)
@@ -113,7 +124,7 @@ def _paint(request: Request, shown: ShownMode, mode: Mode) -> Picture:
     boxes = [box for box in everything.boxes if is_shown(box, shown)]
     hulls = hulls_of(index, step, group_by, shown, request.near_misses, request.trial)
     edges = [edge_view(edge, everything) for edge in edges_of(index, step, group_by, shown)]
-    nodes, legend = _nodes(request, boxes, hulls, shown)
+    nodes, looks, legend = _nodes(request, boxes, hulls, shown, is_plain=is_plain)
     coordinates = np.array(painter.places(request, boxes, shown), np.float32).reshape(-1, 4)
     width, height = (coordinates[:, :2] + coordinates[:, 2:] / 2).max(axis=0).tolist() if boxes else (0.0, 0.0)
     tried = request.trial is not None
@@ -130,6 +141,7 @@ def _paint(request: Request, shown: ShownMode, mode: Mode) -> Picture:
         "actions": actions_of(index, step, boxes, request.near_misses, tried),
         "width": width + MARGIN,
         "height": height + MARGIN,
+        "looks": looks,
         "nodes": nodes,
         "edges": edges,
         "hulls": hulls,
@@ -146,9 +158,9 @@ def _paint(request: Request, shown: ShownMode, mode: Mode) -> Picture:
 
 
 def _nodes(
-    request: Request, boxes: Sequence[Box], hulls: Sequence[HullView], shown: ShownMode
-) -> tuple[list[NodeView], list[LegendItem]]:
-    """Return the nodes, and the legend of their fills."""
+    request: Request, boxes: Sequence[Box], hulls: Sequence[HullView], shown: ShownMode, *, is_plain: bool
+) -> tuple[list[NodeView], list[LookView], list[LegendItem]]:
+    """Return the nodes, their looks, and the legend of their fills."""
     index, step = request.index, request.step
     with_forms: list[tuple[Box, Forms]] = [
         (box, forms_of(index, state_of_box(index, step, box), box.ids)) for box in boxes
@@ -169,13 +181,22 @@ def _nodes(
             "level": box.level_before if shown == "before" else box.level,
             "count": len(box.ids),
             "folds": folds_of_box(box, forms),
-            "change": box.change,
-            "fill": place,
+            "change": "kept" if is_plain else box.change,
+            "look": 0,
             "fill_text": fill.text,
-            "category": fill.category,
             "matched": box.roles > 0 and shown != "after" if request.trial is None else box.id in tried,
             "badges": badges.get(box.id, []),
         }
-        for (box, forms), fill, place in zip(with_forms, fills, log_scale(fills), strict=True)
+        for (box, forms), fill in zip(with_forms, fills, strict=True)
     ]
-    return nodes, fill_legend(fills, request.colour_by, has_batches=index.trace.level.has_batches)
+    looks: list[LookView] = []
+    known: dict[tuple[str, str, bool, str, int | None], int] = {}
+    for node, fill, value in zip(nodes, fills, log_scale(fills), strict=True):
+        shown_value = "" if value is None else value_role(value)
+        key = (node["kind"], node["change"], node["matched"], shown_value, fill.category)
+        if key not in known:
+            look = PAINTERS[request.group_by].look(request.colour_by, node, value, fill.category)
+            looks += [] if look in looks else [look]
+            known[key] = looks.index(look)
+        node["look"] = known[key]
+    return nodes, looks, fill_legend(fills, request.colour_by, has_batches=index.trace.level.has_batches)

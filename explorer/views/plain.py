@@ -13,7 +13,7 @@ TELLING_ROLES = ("matched", "info", "warning", "nearMiss")
 def plain_view(after: PictureView) -> PictureView:
     """Return the picture of mode `after` without any sign of what the step did or what happens next."""
     nodes: list[NodeView] = [
-        {**node, "change": "kept", "matched": False, "badges": [one for one in node["badges"] if one["sign"] == OUTPUT]}
+        {**node, "matched": False, "badges": [one for one in node["badges"] if one["sign"] == OUTPUT]}
         for node in after["nodes"]
     ]
     edges: list[EdgeView] = [{**edge, "change": "kept"} for edge in after["edges"]]

@@ -9,7 +9,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
 from explorer.views.lines import Place
 from explorer.views.trials import PatternTrial
-from explorer_widgets.schema import ColourBy, GroupBy, LegendItem, Mode, PictureView
+from explorer_widgets.schema import ColourBy, GroupBy, LegendItem, LookView, Mode, NodeView, PictureView
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Painter(Protocol):
 
     def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
         """Return which state to draw; `diff` draws both."""
+        ...
+
+    def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
+        """Return the look of a box; `value` is its value on the scale of 0 to 1."""
         ...
 
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:

@@ -240,7 +240,7 @@ def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_gr
     page.choose("Subject", "The layers of this step")
     page.press("Measure")
     page.wait(lambda: page.picture()["colour_by"] == "time", "the graph coloured by time")
-    page.wait(lambda: any(node["fill"] is not None for node in page.picture()["nodes"]), "coloured boxes")
+    page.wait(lambda: any("value-" in look["fill"] for look in page.picture()["looks"]), "coloured boxes")
     see_half_bars(Host(page.page, page.page.locator(".ce-root").first))
     page.page.evaluate("() => { delete document.body.dataset.jpThemeLight; }")
 

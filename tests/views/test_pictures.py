@@ -167,28 +167,28 @@ def test_colours_by_kind_memory_time_and_fold():
 
     def fills(colour_by, **more):
         view = picture(index, 12, colour_by=colour_by, **more).view
-        found = [(node["fill"], node["category"], node["fill_text"]) for node in view["nodes"]]
+        found = [(view["looks"][node["look"]]["fill"], node["fill_text"]) for node in view["nodes"]]
         legend = [(item["role"], item["sign"], item["text"]) for item in view["legend"] if item["channel"] == "fill"]
         return found, legend
 
     assert fills("kind") == snapshot(
         (
-            [(None, 0, "Categorical"), (None, 3, "CPT"), (None, 3, "CPT")],
+            [("category-0", "Categorical"), ("category-3", "CPT"), ("category-3", "CPT")],
             [("category-0", "A", "Categorical"), ("category-3", "D", "CPT")],
         )
     )
     assert fills("memory") == snapshot(
         (
-            [(1.0, None, "64 B"), (0.75, None, "32 B"), (0.0, None, "4 B")],
+            [("value-100", "64 B"), ("value-75", "32 B"), ("value-0", "4 B")],
             [("scale", "min", "4 B (bytes written per example, logarithmic)"), ("scale", "max", "64 B")],
         )
     )
     assert fills("fold") == snapshot(
         (
             [
-                (None, 0, "fold group 1 (level 0: node 21, x4)"),
-                (None, 1, "fold group 2 (level 1: node 22, x2)"),
-                (None, 2, "fold group 3 (level 2: node 18, x1)"),
+                ("category-0", "fold group 1 (level 0: node 21, x4)"),
+                ("category-1", "fold group 2 (level 1: node 22, x2)"),
+                ("category-2", "fold group 3 (level 2: node 18, x1)"),
             ],
             [
                 ("category-0", "A", "fold group 1"),
@@ -199,11 +199,11 @@ def test_colours_by_kind_memory_time_and_fold():
     )
     assert fills("time", times={21: 0.5, 22: 2.0}) == snapshot(
         (
-            [(0.0, None, "500 µs"), (1.0, None, "2 ms"), (None, None, "not measured")],
+            [("value-0", "500 µs"), ("value-100", "2 ms"), ("box", "not measured")],
             [("scale", "min", "500 µs (time, logarithmic)"), ("scale", "max", "2 ms"), ("missing", "", "not measured")],
         )
     )
-    assert fills("change") == snapshot(([(None, None, ""), (None, None, ""), (None, None, "")], []))
+    assert fills("change") == snapshot(([("box", ""), ("box", ""), ("box", "")], []))
 
 
 def test_layers_that_will_fold_together_have_one_colour_from_the_first_step_on():

@@ -3,12 +3,10 @@
 import { readFileSync } from "node:fs";
 
 import { curve, head } from "../../widgets/js/picture/curves.js";
-import { borderOf, fillOf, hullStyle, lineOf } from "../../widgets/js/picture/fills.js";
+import { hullStyle, lineOf, paintOf } from "../../widgets/js/picture/fills.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { boxPath, symbolCentre, symbolOf } from "../../widgets/js/picture/shapes.js";
-import { badgeColours, signsOf } from "../../widgets/js/picture/signs.js";
 import { layHulls } from "../../widgets/js/picture/tags.js";
-import { pillOf } from "../../widgets/js/picture/words.js";
 import { paletteOf } from "../../widgets/js/shared/theme.js";
 
 const palette = paletteOf("light", false);
@@ -16,15 +14,11 @@ const palette = paletteOf("light", false);
 const looks = JSON.parse(readFileSync(0, "utf8")).map(({ view, coordinates }) => {
   const picture = readPicture(JSON.stringify(view), new Float32Array(coordinates));
   return {
-    boxes: picture.boxes.map((box) => ({
-      ...fillOf(box, picture, palette),
-      ...borderOf(box, palette, picture),
-      path: boxPath(box.kind, box.w, box.h),
-      symbol: [symbolOf(box.kind), symbolCentre(box)],
-      signs: signsOf(box, picture, palette.roles),
-      pill: pillOf(box),
-      badges: box.badges.map(({ tone }) => badgeColours(tone, palette.roles)),
-    })),
+    boxes: picture.boxes.map((box) => {
+      const { fill, ink, stroke, signs } = paintOf(box, palette);
+      const symbol = [symbolOf(box.kind), symbolCentre(box)];
+      return { fill, ink, stroke, signs, path: boxPath(box.kind, box.w, box.h), symbol };
+    }),
     lines: picture.edges.map((edge) => ({
       ...lineOf(edge, palette),
       path: curve(edge.points),

@@ -10,13 +10,25 @@ export const node = (id, more = {}) => ({
   count: 1,
   folds: 1,
   change: "kept",
-  fill: null,
+  look: 0,
   fill_text: "",
-  category: null,
   matched: false,
   badges: [],
   ...more,
 });
+
+const REMOVED = {
+  fill: "matchedFill",
+  ink: "fg",
+  stroke: "removed",
+  width: 2,
+  dash: [6, 4],
+  hatch: "removed",
+  signs: [
+    { sign: "−", fill: "removed", ink: "onRemoved", stroke: "box" },
+    { sign: "M", fill: "matched", ink: "onMatched", stroke: "matchedLine" },
+  ],
+};
 
 export const edge = (source, target, more = {}) => ({
   source,
@@ -41,11 +53,13 @@ export const picture = (more = {}) => ({
   message: "",
   width: 400,
   height: 300,
+  looks: [{ fill: "box", ink: "fg" }, REMOVED],
   nodes: [
-    node("input", { kind: "input", count: 4 }),
-    node("product", { kind: "product", level: 1, change: "removed", matched: true }),
+    node("input", { kind: "input", count: 4, pill: "4" }),
+    node("product", { kind: "product", level: 1, look: 1, change: "removed", matched: true }),
     node("sum", {
       level: 2,
+      look: 1,
       change: "removed",
       matched: true,
       badges: [{ sign: "?", text: "near miss", tone: "warning" }],
@@ -82,7 +96,7 @@ export const fused = () =>
     hulls: [],
     nodes: [
       node("input", { kind: "input", count: 4 }),
-      node("cpt", { kind: "fused", level: 1, change: "added", folds: 8, came_from: ["product", "sum"] }),
+      node("cpt", { kind: "fused", level: 1, change: "added", folds: 8, pill: "×8", came_from: ["product", "sum"] }),
     ],
     edges: [
       edge("input", "cpt", {

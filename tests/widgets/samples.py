@@ -5,6 +5,7 @@ import struct
 from itertools import pairwise
 from typing import Any
 
+from explorer.views.looks import box_look
 from explorer_widgets.schema import BarsView, NodeView, PictureView, QuestionView, RecordingView, StepView
 
 TITLES = ("Step 0 of 2: compile", "Step 1 of 2: fuse, round 1", "Step 2 of 2: fold, level 1")
@@ -21,9 +22,8 @@ def node(name: str, level: int, **more: Any) -> NodeView:
         "count": 1,
         "folds": 1,
         "change": "kept",
-        "fill": None,
+        "look": 0,
         "fill_text": "",
-        "category": None,
         "matched": False,
         "badges": [],
     }
@@ -56,7 +56,8 @@ def picture(step: int, nodes: list[NodeView], **more: Any) -> PictureView:
         "message": "",
         "width": 400,
         "height": 120 * len(nodes),
-        "nodes": nodes,
+        "looks": [box_look("change", node["change"], node["matched"], None, None) for node in nodes],
+        "nodes": [{**node, "look": position} for position, node in enumerate(nodes)],
         "edges": edges,
         "hulls": [],
         "actions": [],

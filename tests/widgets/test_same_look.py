@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from explorer.views.axis import axis_of, tick_text
 from explorer.views.bars import bar, bars_view
 from explorer.views.graph_svg import box_path, symbol_centre
 from explorer.views.lines import Point, arrow_head, curve
-from explorer.views.looks import badge_colours, box_look, letters_of, line_look, pill_of, signs_of
+from explorer.views.looks import line_look
 from explorer_widgets.schema import EdgeView, HullView, NodeView, PictureView
 from explorer_widgets.theme import HULLS, KINDS, LIGHT, LIGHT_VALUES
 from tests.needed import is_missing
@@ -31,26 +30,13 @@ def colour(name: str) -> str:
 
 
 def saved_box(node: NodeView, place: tuple[float, ...], view: PictureView) -> dict[str, Any]:
-    look, (_, _, width, height) = box_look(node, view), place
-    signs = [
-        {name: colour(text) if name != "sign" else text for name, text in asdict(sign).items()}
-        for sign in signs_of(node, view, letters_of(view))
-    ]
-    pill = pill_of(node)
+    look, (_, _, width, height) = view["looks"][node["look"]], place
     return {
-        "fill": colour(look.fill),
-        "ink": colour(look.ink),
-        "hatch": look.hatch,
-        "stroke": colour(look.stroke),
-        "width": look.width,
-        "dash": list(look.dash),
+        **{name: colour(look[name]) for name in ("fill", "ink")},
+        "stroke": colour(look.get("stroke", "kept")),
+        "signs": [{name: colour(str(text)) for name, text in sign.items()} for sign in look.get("signs", ())],
         "path": box_path(node["kind"], width, height),
         "symbol": [KINDS[node["kind"]].symbol, symbol_centre(node["kind"], width)],
-        "signs": signs,
-        "pill": asdict(pill) if pill else None,
-        "badges": [
-            dict(zip(("fill", "ink"), map(colour, badge_colours(badge)), strict=True)) for badge in node["badges"]
-        ],
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import log2
 
-from explorer.views.looks import css, fill_of
+from explorer.views.looks import css
 from explorer.views.plates.pen import Rect, curve, path, polyline, rectangle, round_rectangle, short
 from explorer.views.plates.words import MAX_LINES
 from explorer_widgets.plate_look import PLATES
@@ -57,14 +57,15 @@ def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence
     """Return the sheets behind a folded layer, the cells, their numbers, the frame and the marks."""
     is_one = plate["gap"] == 0
     left, top, width, height = rect
-    fill, ink, hatch = _colours(node, view)
+    look = view["looks"][node["look"]]
+    fill, ink = look["fill"], look["ink"]
     name = ", ".join(filter(None, (node["title"], plate["calls"])))
     parts = [f"<g><title>{escape(name)}</title>"]
     for by in (SHEETS["far"], SHEETS["near"]) if is_one else ():
         sheet = rectangle((left + by, top - by, width, height))
         parts.append(path(sheet, fill=fill, opacity=SHEETS["fill"]))
         parts.append(path(sheet, stroke="fg", opacity=SHEETS["stroke"]))
-    parts += _cells(cells, fill, is_outlined=bool(hatch) or not is_one, is_one=is_one)
+    parts += _cells(cells, fill, is_outlined="hatch" in look or not is_one, is_one=is_one)
     for area, layer in zip(cells, plate["cells"], strict=True):
         if min(area[2:]) > CELL["numbered"] * CELL["number"] and layer >= 0:
             parts.append(_number(area, layer, ink))
@@ -85,13 +86,6 @@ def _together_if_small(cells: Sequence[Rect]) -> Sequence[Rect]:
     left, top = min(area[0] for area in cells), min(area[1] for area in cells)
     right, bottom = max(area[0] + area[2] for area in cells), max(area[1] + area[3] for area in cells)
     return [(left, top, right - left, bottom - top)]
-
-
-def _colours(node: NodeView, view: PictureView) -> tuple[str, str, str]:
-    """Return fill, text colour and hatch: those of the kind, unless the picture is coloured by a value."""
-    if view["colour_by"] in ("change", "kind"):
-        return node["kind"], "onCell", ""
-    return fill_of({**node, "change": "kept"}, view)
 
 
 def _cells(cells: Sequence[Rect], fill: str, *, is_outlined: bool, is_one: bool) -> list[str]:

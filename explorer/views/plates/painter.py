@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from explorer.views.box import Box, ShownMode
 from explorer.views.hulls import hulls_of
 from explorer.views.lines import STACK, Place, Spot, add_outlines, spots_by_id
+from explorer.views.looks import plate_look
 from explorer.views.messages import SHOW_ALL
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import (
@@ -27,7 +28,7 @@ from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, 
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
 from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD, OUTPUT
-from explorer_widgets.schema import LegendItem, Mode, NodeView, PictureView
+from explorer_widgets.schema import ColourBy, LegendItem, LookView, Mode, NodeView, PictureView
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class PlatesPainter:
         if mode != "diff":
             return mode
         return "before" if request.looks_before else "after"
+
+    def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
+        """Return the look of a plate, whose cells show what the step did."""
+        return plate_look(colour_by, node["kind"], node["matched"], value, category)
 
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
         """Return the places of plates in the state that is drawn."""

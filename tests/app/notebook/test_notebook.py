@@ -218,7 +218,7 @@ class TestOtherThings:
         layers = measure_layers(conflict, 12, batch_size=4, max_seconds=0.2)
         widget = show(conflict, timing=layers)
         assert (widget.step, dict(widget.view)["colour_by"]) == (12, "time")
-        assert all(node["fill"] is not None for node in json.loads(str(widget.picture))["nodes"])
+        assert all(look["fill"].startswith("value-") for look in json.loads(str(widget.picture))["looks"])
         assert "The calls one by one take" in repr(widget)
         with pytest.raises(DataTypeError, match=r"show\(trace, timing=run\)"):
             explorer.show(run)

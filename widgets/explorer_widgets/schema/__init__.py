@@ -63,9 +63,11 @@ from explorer_widgets.schema.picture import (
     EdgeView as EdgeView,
     HullView as HullView,
     LegendItem as LegendItem,
+    LookView as LookView,
     NodeView as NodeView,
     PictureStateView as PictureStateView,
     PictureView as PictureView,
+    SignView as SignView,
     TableView as TableView,
 )
 from explorer_widgets.schema.plates import (

@@ -8,6 +8,30 @@ from explorer_widgets.schema.plates import BadgeView, LinkView, PlateView
 from explorer_widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
 
 
+class SignView(TypedDict):
+    """A round sign at the upper left corner of a box; its colours are roles."""
+
+    sign: str
+    fill: str
+    ink: str
+    stroke: str
+
+
+class LookView(TypedDict):
+    """The drawing of some boxes. Colours are roles of the theme, `category-3`, or `value-37` of 0 to 100."""
+
+    fill: str
+    ink: str
+    """The colour of its text."""
+    stroke: NotRequired[str]
+    """The colour of its border; `kept` by default."""
+    width: NotRequired[float]
+    """The width of its border; 1.2 by default."""
+    dash: NotRequired[list[float]]
+    hatch: NotRequired[Literal["removed", "missing"]]
+    signs: NotRequired[list[SignView]]
+
+
 class NodeView(TypedDict):
     """A box: one node of the graph, or a group of nodes of one level and fold key."""
 
@@ -24,13 +48,13 @@ class NodeView(TypedDict):
     folds: int
     """F; if greater than 1, the box is drawn as a stack with the badge `xF`."""
     change: Change
-    fill: float | None
-    """0 to 1 on the scale of the legend; None: no value, drawn hatched. Only if `colour_by` has a scale."""
+    look: int
+    """The position in `looks` of how it is drawn."""
     fill_text: str
-    """The value of `fill` as text, with its unit."""
-    category: int | None
-    """Index in the categorical palette, for `colour_by` kind and fold."""
+    """The value that its fill shows, with its unit."""
     matched: bool
+    pill: NotRequired[str]
+    """The number of its nodes or folds, at its upper right corner: `3 · ×4`."""
     badges: list[BadgeView]
     came_from: NotRequired[list[str]]
     """Ids of the boxes of the step before that became this one: it grows out of their positions."""
@@ -126,6 +150,7 @@ class PictureView(TypedDict):
     """Actions that the message and the note suggest."""
     width: float
     height: float
+    looks: list[LookView]
     nodes: list[NodeView]
     edges: list[EdgeView]
     hulls: list[HullView]

@@ -1,6 +1,6 @@
 /** The map of the whole picture with what is in sight, while that is not all of it: in the corner with fewest boxes. */
 
-import { fillOf } from "../picture/fills.js";
+import { paintOf } from "../picture/fills.js";
 import { isCompact } from "./state.js";
 
 /**
@@ -56,12 +56,12 @@ export function makeMinimap({ h, guard }, { state }, stage, camera) {
   /** Where the picture is on the map. @type {{k: number, ox: number, oy: number} | null} */
   let scale = null;
 
-  /** @param {Box} box @param {Picture} picture @param {ReadonlySet<string>} selected */
-  function colourOf(box, picture, selected) {
+  /** @param {Box} box @param {ReadonlySet<string>} selected */
+  function colourOf(box, selected) {
     const { roles } = state.palette;
     if (box.change !== "kept") return roles[box.change];
     if (selected.has(box.id)) return roles.accent;
-    const { fill } = fillOf(box, picture, state.palette);
+    const { fill } = paintOf(box, state.palette);
     return fill === roles.box ? roles.kept : fill;
   }
 
@@ -74,7 +74,7 @@ export function makeMinimap({ h, guard }, { state }, stage, camera) {
     pen.clearRect(0, 0, WIDTH, HEIGHT);
     for (const box of picture.boxes) {
       const [x, y] = [ox + k * (box.x - box.w / 2), oy + k * (box.y - box.h / 2)];
-      pen.fillStyle = colourOf(box, picture, selected);
+      pen.fillStyle = colourOf(box, selected);
       pen.fillRect(x, y, Math.max(2, k * box.w), Math.max(2, k * box.h));
     }
     const { width, height } = stage.viewport();

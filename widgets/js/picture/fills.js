@@ -1,54 +1,32 @@
-/** How a change, a match and a value look: fill, border, lines, hulls. */
+/** The colours of looks, which Python chose as roles; how lines and hulls look. */
 
-import { CHANGES, HULLS, luminance, valueColour } from "../shared/theme.js";
+import { CHANGES, HULLS, roleColour } from "../shared/theme.js";
 
 /**
  * @typedef {import("./types.js").Box} Box
  * @typedef {import("./types.js").Edge} Edge
- * @typedef {import("./types.js").Picture} Picture
+ * @typedef {import("./types.js").Look} Look
+ * @typedef {import("../shared/theme.js").Palette} Palette
  */
-/** @typedef {import("../shared/theme.js").Palette} Palette */
 
-/**
- * The fill of a box: colour, text colour, and hatch ("removed", "missing" or none).
- * @param {Box} box @param {Picture} picture @param {Palette} palette
- * @returns {{fill: string, ink: string, hatch: string}}
- */
-export function fillOf(box, picture, palette) {
-  const { roles } = palette;
-  const hatch = box.change === "removed" ? "removed" : "";
-  if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
-  if (box.fill !== null) {
-    const fill = valueColour(box.fill, palette);
-    return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
-  }
-  if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {
-    return { fill: roles.box, ink: roles.fg, hatch: hatch || "missing" };
-  }
-  if (box.category !== null && picture.colourBy !== "change") {
-    return { fill: palette.categories[Math.abs(box.category) % palette.categories.length], ink: roles.fg, hatch };
-  }
-  if (picture.colourBy === "change") {
-    if (box.matched) return { fill: roles.matchedFill, ink: roles.fg, hatch };
-    if (box.change !== "kept") return { fill: roles[`${box.change}Fill`], ink: roles.fg, hatch };
-  }
-  return { fill: roles.box, ink: roles.fg, hatch };
-}
+/** Looks in the colours of a palette. @type {WeakMap<Look, {palette: Palette, painted: Look}>} */
+const known = new WeakMap();
 
-/** @param {Box} box @param {Palette} palette @param {Picture} picture */
-export function borderOf(box, palette, picture) {
-  const { roles } = palette;
-  if (box.change === "kept") {
-    const matched = box.matched && picture.colourBy === "change";
-    // On a strong fill the grey border, and with it the stack, would be invisible.
-    if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: /** @type {number[]} */ ([]) };
-    return {
-      stroke: matched ? roles.matchedLine : roles.kept,
-      width: matched ? 1.8 : 1.2,
-      dash: /** @type {number[]} */ ([]),
-    };
-  }
-  return { stroke: roles[box.change], width: 2, dash: CHANGES[box.change].dash };
+/** The look of a box in colours of the palette. @param {{look: Look}} box @param {Palette} palette @returns {Look} */
+export function paintOf({ look }, palette) {
+  const found = known.get(look);
+  if (found?.palette === palette) return found.painted;
+  const [fill, ink, stroke] = [look.fill, look.ink, look.stroke].map((role) => roleColour(role, palette));
+  const signs = look.signs.map((one) => ({
+    sign: one.sign,
+    fill: roleColour(one.fill, palette),
+    ink: roleColour(one.ink, palette),
+    stroke: roleColour(one.stroke, palette),
+  }));
+  const hatch = palette.forced && look.hatch === "missing" ? "" : look.hatch;
+  const painted = { ...look, fill, ink, stroke, signs, hatch };
+  known.set(look, { palette, painted });
+  return painted;
 }
 
 /** @param {Edge} edge @param {Palette} palette */

@@ -51,7 +51,8 @@ export function readPicture(json, bytes, insist = false) {
 
 /** @param {any} raw @param {Float32Array | null} floats @param {number} start @returns {Picture} */
 function build(raw, floats, start) {
-  const boxes = readBoxes(raw.nodes, floats, start);
+  const looks = list(raw.looks).map((look) => readLook(record(look)));
+  const boxes = readBoxes(raw.nodes, floats, start).map((box) => ({ ...box, look: looks[box.look] ?? PLAIN }));
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const all = list(raw.edges).map((edge) => readEdge(record(edge), byId));
   const edges = all.filter((edge) => edge !== null);
@@ -77,7 +78,6 @@ function build(raw, floats, start) {
     edges,
     hulls,
     legend,
-    signs: signsOfCategories(legend),
     table: readTable(raw.table),
     actions: list(raw.actions).map((action) => ({
       name: text(record(action).name),
@@ -132,9 +132,27 @@ function readPlate(value) {
   };
 }
 
+/** @param {Record<string, any>} look @returns {import("./types.js").Look} */
+const readLook = ({ fill, ink, stroke, width, dash, hatch, signs }) => ({
+  fill: text(fill, "box"),
+  ink: text(ink, "fg"),
+  stroke: text(stroke, "kept"),
+  width: number(width, 1.2),
+  dash: numbers(dash),
+  hatch: text(hatch),
+  signs: list(signs).map((one) => ({
+    sign: text(one.sign),
+    fill: text(one.fill),
+    ink: text(one.ink),
+    stroke: text(one.stroke),
+  })),
+});
+/** Of a box without a look. */
+const PLAIN = readLook({});
+
 /**
  * The boxes; without coordinates, in rows by level.
- * @param {any[]} nodes @param {Float32Array | null} floats @param {number} start @returns {Box[]}
+ * @param {any[]} nodes @param {Float32Array | null} floats @param {number} start
  */
 function readBoxes(nodes, floats, start) {
   /** Number of boxes of each level so far. @type {Map<number, number>} */
@@ -165,10 +183,10 @@ const readBox = (node) => ({
   count: number(node.count, 1),
   folds: number(node.folds, 1),
   change: changeOf(node),
-  fill: typeof node.fill === "number" ? Math.min(1, Math.max(0, node.fill)) : null,
+  look: number(node.look),
   fillText: text(node.fill_text),
-  category: typeof node.category === "number" ? node.category : null,
   matched: node.matched === true,
+  pill: text(node.pill),
   badges: list(node.badges).map((badge) => ({
     sign: text(record(badge).sign, "!"),
     text: text(record(badge).text),
@@ -284,14 +302,3 @@ const readLegendItem = ({ channel, role, sign, text: words }) => ({
   sign: text(sign),
   text: text(words),
 });
-
-/** @param {LegendItem[]} legend */
-function signsOfCategories(legend) {
-  /** @type {Map<number, string>} */
-  const signs = new Map();
-  for (const { role, sign } of legend) {
-    const category = /^category-(\d+)$/.exec(role);
-    if (category && sign) signs.set(Number(category[1]), sign);
-  }
-  return signs;
-}

@@ -6,8 +6,10 @@
  *   shape: string, marks: Record<string, number[]>, times: HalfBar[]}} Plate
  * @typedef {{lane: string, share: number, text: string}} HalfBar  the measured time of the calls of a plate
  * @typedef {{id: string, ids: number[], title: string, detail: string, kind: string, level: number, count: number,
- *   folds: number, change: string, fill: number | null, fillText: string, category: number | null, matched: boolean,
+ *   folds: number, change: string, look: Look, fillText: string, matched: boolean, pill: string,
  *   badges: Badge[], cameFrom: string[], numbered: string, plate: Plate | null, x: number, y: number, w: number, h: number}} Box
+ * @typedef {{fill: string, ink: string, stroke: string, width: number, dash: number[], hatch: string,
+ *   signs: {sign: string, fill: string, ink: string, stroke: string}[]}} Look  colours are roles, or those of a palette
  * @typedef {{source: Box, target: Box, change: string, count: number, read: string, copied: number, label: string,
  *   pairs: number[], bends: Point[], points: Point[], labelAt: Point | null}} Edge  `bends`: the points that Python gives
  * @typedef {{title: string, kind: string, questions: string[], place: string}} RulePart  questions and place: of an entry that a rule looks for
@@ -27,7 +29,7 @@
  * @typedef
  * {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
- *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], origins: number[][], matches: Match[], links: Link[],
+ *   legend: LegendItem[], table: Table, actions: Action[], origins: number[][], matches: Match[], links: Link[],
  *   stops: Hull[], rules: Map<string, Rule>, buffers: import("./buffers.js").Buffers | null,
  *   other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null, verdict: string,

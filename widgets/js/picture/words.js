@@ -65,12 +65,6 @@ export function wordsOf(box, { near, far } = { near: 1, far: 1 }) {
   };
 }
 
-/** Sign at the corner: the number of nodes or slices. @param {Box} box */
-export function pillOf(box) {
-  if (box.folds > 1) return { words: box.count > 1 ? `${box.count} · ×${box.folds}` : `×${box.folds}`, solid: true };
-  return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
-}
-
 /** The words at a plate in full: in the picture they may be cut. @param {Box} box */
 export const captionsOf = ({ plate }) => (plate ? [plate.calls, plate.news, plate.reads].filter(Boolean) : []);
 

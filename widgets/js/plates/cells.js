@@ -1,11 +1,8 @@
 /** Where the cells of plates are, and what colour they have. */
 
-import { fillOf } from "../picture/fills.js";
-
 /**
  * @typedef {import("../picture/types.js").Box} Box
  * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../shared/theme.js").Palette} Palette
  * @typedef {{x: number, y: number, w: number, h: number}} Area  x, y: the corner
  * @typedef {{layer: number, box: Box, index: number, area: Area, closed: boolean}} Cell
  */
@@ -34,13 +31,3 @@ export const allCells = (picture) => picture.boxes.flatMap(cellsOf);
 /** The cell at a point of the picture. @param {Box} box @param {number} x @param {number} y */
 export const cellAt = (box, x, y) =>
   cellsOf(box).find(({ area }) => x >= area.x && x <= area.x + area.w && y >= area.y && y <= area.y + area.h) || null;
-
-/**
- * The colour of the cells of a box: their kind, unless the picture is coloured by a value.
- * @param {Box} box @param {Picture} picture @param {Palette} palette
- */
-export function colourOf(box, picture, palette) {
-  const plain = picture.colourBy === "change" || picture.colourBy === "kind";
-  if (plain) return { fill: palette.roles[box.kind] || palette.roles.operator, ink: palette.roles.onCell, hatch: "" };
-  return fillOf({ ...box, change: "kept" }, picture, palette);
-}

@@ -44,7 +44,9 @@ export function paintDone(canvas, box, cells, done) {
     const { cell, area } = shown;
     const known = done.get(cell.layer);
     if (!known || isGone(done, cell.layer)) continue;
-    if (known.kind) paintCells(canvas, { ...box, kind: known.kind }, [shown]);
+    const isOfKind = box.look.fill === box.kind; // otherwise cells have the colour of a value
+    const look = known.kind && isOfKind ? { ...box.look, fill: known.kind } : box.look;
+    if (known.kind) paintCells(canvas, { ...box, look }, [shown]);
     if (k * Math.min(area.w, area.h) < TICKED) continue;
     const size = 3 / k;
     const [x, y] = [area.x + area.w - 3.6 * size, area.y + area.h - 2 * size];

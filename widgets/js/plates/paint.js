@@ -3,7 +3,7 @@
 import { valueOf } from "../closeup/values_reading.js";
 import { FONT } from "../shared/measuring.js";
 import { heat, luminance } from "../shared/theme.js";
-import { colourOf } from "./cells.js";
+import { paintOf } from "../picture/fills.js";
 import { MARKS, PLATES, READS } from "./look.js";
 import { nameOf } from "./relatives.js";
 
@@ -30,8 +30,8 @@ const PATH = 128;
 const MIDDLE = 0.18;
 
 /** The sheets behind a folded layer. @param {Canvas} canvas @param {Box} box @param {number} alpha */
-export function paintDepth({ pen, picture, palette }, box, alpha) {
-  const { fill } = colourOf(box, picture, palette);
+export function paintDepth({ pen, palette }, box, alpha) {
+  const { fill } = paintOf(box, palette);
   for (const by of [SHEETS.far, SHEETS.near]) {
     pen.globalAlpha = SHEETS.fill * alpha;
     pen.fillStyle = fill;
@@ -55,8 +55,8 @@ export function paintFrame({ pen, palette }, box, alpha) {
 
 /** Cells of one box; those that look alike are painted together. @param {Canvas} canvas @param {Box} box @param {Shown[]} cells */
 export function paintCells(canvas, box, cells) {
-  const { pen, picture, palette, k, lit, values } = canvas;
-  const { fill, ink, hatch } = colourOf(box, picture, palette);
+  const { pen, palette, k, lit, values } = canvas;
+  const { fill, ink, hatch } = paintOf(box, palette);
   /** @type {Map<string, Look>} */
   const alike = new Map();
   /** @type {Look | undefined} */

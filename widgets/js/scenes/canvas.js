@@ -102,7 +102,7 @@ export function canvasScene(make, palette) {
       const faint = (members && !members.has(box.id)) || (marks.found && !marks.found.has(box.id));
       pen.globalAlpha = faint ? 0.3 : 1;
       pen.translate(x, y);
-      paintBox(brush, box, shown, colours, marks, k, words);
+      paintBox(brush, box, colours, marks, k, words);
       pen.translate(-x, -y);
     }
     pen.globalAlpha = 1;

@@ -1,9 +1,9 @@
 /** A box on a canvas: the same as in `svg_box.js`, with less detail when it is small. */
 
-import { FONT, clip, textWidth } from "../shared/measuring.js";
-import { borderOf, fillOf } from "../picture/fills.js";
+import { FONT } from "../shared/measuring.js";
+import { paintOf } from "../picture/fills.js";
 import { STACK, symbolCentre, symbolOf } from "../picture/shapes.js";
-import { BADGE_STEP, MAX_BADGES, SIGN_STEP, badgeColours, placePill, signsOf } from "../picture/signs.js";
+import { cornersOf } from "../picture/signs.js";
 import { wordsOf } from "../picture/words.js";
 
 /**
@@ -11,7 +11,6 @@ import { wordsOf } from "../picture/words.js";
  * @typedef {import("../shared/theme.js").Palette} Palette
  * @typedef {import("../picture/types.js").Box} Box
  * @typedef {import("../picture/types.js").Marks} Marks
- * @typedef {import("../picture/types.js").Picture} Picture
  */
 
 /** Below this scale a box is a rectangle. */
@@ -20,19 +19,19 @@ const RING = 5;
 
 /**
  * Draw a box around the origin of the pen, at scale `k`.
- * @param {Brush} brush @param {Box} box @param {Picture} picture @param {Palette} palette @param {Marks} marks
- * @param {number} k @param {boolean} words whether texts are legible
+ * @param {Brush} brush @param {Box} box @param {Palette} palette @param {Marks} marks @param {number} k
+ * @param {boolean} words whether texts are legible
  */
-export function paintBox(brush, box, picture, palette, marks, k, words) {
+export function paintBox(brush, box, palette, marks, k, words) {
   const { pen } = brush;
   const { roles } = palette;
-  const { fill, ink, hatch } = fillOf(box, picture, palette);
-  const border = borderOf(box, palette, picture);
+  const painted = paintOf(box, palette);
+  const { fill, ink, hatch } = painted;
   const hatchStroke = hatch === "removed" ? roles.removed : roles.hatch;
   paintRing(pen, box, marks, roles.accent, k);
   pen.fillStyle = fill;
-  pen.strokeStyle = border.stroke;
-  pen.lineWidth = Math.max(border.width, 0.8 / k);
+  pen.strokeStyle = painted.stroke;
+  pen.lineWidth = Math.max(painted.width, 0.8 / k);
   if (k < PLAIN) {
     pen.fillRect(-box.w / 2, -box.h / 2, box.w, box.h);
     pen.strokeRect(-box.w / 2, -box.h / 2, box.w, box.h);
@@ -42,7 +41,7 @@ export function paintBox(brush, box, picture, palette, marks, k, words) {
     return;
   }
   const path = brush.outline(box.kind, box.w, box.h);
-  pen.setLineDash(border.dash);
+  pen.setLineDash(painted.dash);
   for (const offset of box.folds > 1 ? STACK : []) {
     pen.translate(offset, -offset);
     pen.fill(path);
@@ -65,7 +64,11 @@ export function paintBox(brush, box, picture, palette, marks, k, words) {
   paintSymbol(pen, box, ink, words);
   pen.textBaseline = "middle";
   if (words) paintWords(brush, box, ink);
-  paintSigns(brush, box, picture, roles);
+  pen.textAlign = "center";
+  for (const { x, y, w, h, r, ...corner } of cornersOf(box, painted, palette)) {
+    brush.panel({ x: x - w / 2, y: y - h / 2, w, h, r }, corner.fill, corner.stroke);
+    brush.write(`${corner.font} ${FONT}`, corner.ink, corner.words, x, y + 0.5);
+  }
 }
 
 /** @param {any} pen @param {Box} box @param {Marks} marks @param {string} accent @param {number} k */
@@ -101,33 +104,4 @@ function paintWords({ pen, write }, box, ink) {
   pen.textAlign = "left";
   write(`600 12.5px ${FONT}`, ink, title, left, two ? -7 : 0.5);
   if (two) write(`11px ${FONT}`, ink, detail, left, 9.5);
-}
-
-/** @param {Brush} brush @param {Box} box @param {Picture} picture @param {Record<string, string>} roles */
-function paintSigns({ pen, panel, write }, box, picture, roles) {
-  pen.textAlign = "center";
-  signsOf(box, picture, roles).forEach(({ sign, fill, ink, stroke }, index) => {
-    const x = -box.w / 2 + 3 + index * SIGN_STEP;
-    pen.beginPath();
-    pen.arc(x, -box.h / 2, 8, 0, 7);
-    pen.fillStyle = fill;
-    pen.fill();
-    pen.strokeStyle = stroke;
-    pen.lineWidth = 1;
-    pen.stroke();
-    write(`700 12px ${FONT}`, ink, sign, x, -box.h / 2 + 0.5);
-  });
-  const pill = placePill(box, (words) => textWidth(words, 11, true));
-  if (pill) {
-    const { right, width, y, solid } = pill;
-    const [fill, ink] = solid ? [roles.fg, roles.panel] : [roles.panel, roles.fg];
-    panel({ x: right - width, y: y - 9, w: width, h: 18, r: 9 }, fill, roles.fg);
-    write(`600 11px ${FONT}`, ink, pill.words, right - width / 2, y + 0.5);
-  }
-  box.badges.slice(0, MAX_BADGES).forEach((badge, index) => {
-    const { fill, ink } = badgeColours(badge.tone, roles);
-    const x = box.w / 2 - 4 - index * BADGE_STEP;
-    panel({ x: x - 9, y: box.h / 2 - 8.5, w: 17, h: 17, r: 5 }, fill);
-    write(`700 10.5px ${FONT}`, ink, clip(badge.sign, 10, 16, true) || "!", x - 0.5, box.h / 2 + 0.5);
-  });
 }

@@ -24,10 +24,7 @@ export const STYLE = `
 .ce-sign text,.ce-badge text,.ce-pill text,.ce-edge-label text{text-anchor:middle}
 .ce-sign text{font-size:12px;font-weight:700}
 .ce-badge text{font-size:10.5px;font-weight:700}
-.ce-pill rect{fill:var(--ce-panel);stroke:var(--ce-fg)}
-.ce-pill text{font-size:11px;font-weight:600;fill:var(--ce-fg)}
-.ce-pill.ce-solid rect{fill:var(--ce-fg)}
-.ce-pill.ce-solid text{fill:var(--ce-panel)}
+.ce-pill text{font-size:11px;font-weight:600}
 .ce-line{fill:none}
 .ce-near .ce-line{stroke:var(--ce-accent);stroke-width:2.6}
 .ce-near .ce-tip{fill:var(--ce-accent)}

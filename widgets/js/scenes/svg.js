@@ -89,7 +89,7 @@ export function svgScene(make, palette) {
     drawn = new Map(
       shown.boxes.map((box) => {
         const { at, grown: isKnown } = startOf(box, starts);
-        const { group, lay } = boxElement(make, box, shown, colours, hatchUrl);
+        const { group, lay } = boxElement(make, box, colours, hatchUrl);
         lay(grown);
         return [box.id, { box, group, lay, from: at, grown: isKnown, now: { x: box.x, y: box.y } }];
       }),

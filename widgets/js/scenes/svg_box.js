@@ -1,31 +1,28 @@
 /** A box as SVG elements. */
 
-import { clip, textWidth } from "../shared/measuring.js";
 import { dashes } from "../shared/theme.js";
-import { borderOf, fillOf } from "../picture/fills.js";
+import { paintOf } from "../picture/fills.js";
 import { STACK, boxPath, symbolCentre, symbolOf } from "../picture/shapes.js";
-import { BADGE_STEP, MAX_BADGES, SIGN_STEP, badgeColours, placePill, signsOf } from "../picture/signs.js";
+import { cornersOf } from "../picture/signs.js";
 import { describeBox, wordsOf } from "../picture/words.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {import("../shared/theme.js").Palette} Palette
  * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Picture} Picture
  */
 
 /**
  * The group of a box, around (0, 0), and how its words are laid out for a scale. `hatchUrl` is the address of the pattern
  * of a hatch.
- * @param {Make} make @param {Box} box @param {Picture} picture @param {Palette} palette
- * @param {(hatch: string) => string} hatchUrl
+ * @param {Make} make @param {Box} box @param {Palette} palette @param {(hatch: string) => string} hatchUrl
  */
-export function boxElement({ s }, box, picture, palette, hatchUrl) {
-  const { fill, ink, hatch } = fillOf(box, picture, palette);
-  const border = borderOf(box, palette, picture);
+export function boxElement({ s }, box, palette, hatchUrl) {
+  const painted = paintOf(box, palette);
+  const { fill, ink, hatch } = painted;
   const d = boxPath(box.kind, box.w, box.h);
-  const stroke = { stroke: border.stroke, "stroke-width": border.width, "stroke-dasharray": dashes(border.dash) };
-  const inner = { fill: "none", stroke: border.stroke, "stroke-width": 1.2 };
+  const stroke = { stroke: painted.stroke, "stroke-width": painted.width, "stroke-dasharray": dashes(painted.dash) };
+  const inner = { fill: "none", stroke: painted.stroke, "stroke-width": 1.2 };
   const cards = box.folds > 1 ? STACK : [];
   const words = wordElements(s, box, fill, ink, hatch);
   const look = s(
@@ -38,7 +35,7 @@ export function boxElement({ s }, box, picture, palette, hatchUrl) {
     box.change === "changed" && s("path", { d: boxPath(box.kind, box.w - 7, box.h - 7), ...inner }),
     symbolElements(s, box, fill, ink, hatch),
     words.elements,
-    signElements(s, box, picture, palette.roles),
+    cornersOf(box, painted, palette).map((corner) => cornerElement(s, corner)),
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
   // The accessible name; the visible text is hidden from screen readers, so that nothing is read twice.
@@ -93,39 +90,11 @@ function wordElements(s, box, fill, ink, hatch) {
   };
 }
 
-/** @param {Make["s"]} s @param {Box} box @param {Picture} picture @param {Record<string, string>} roles */
-function signElements(s, box, picture, roles) {
-  const tags = signsOf(box, picture, roles).map(({ sign, fill, ink, stroke }, index) =>
-    s(
-      "g",
-      { class: "ce-sign", transform: `translate(${-box.w / 2 + 3 + index * SIGN_STEP} ${-box.h / 2})` },
-      s("circle", { r: 8, fill, stroke }),
-      s("text", { y: 0.5, fill: ink, text: sign }),
-    ),
+/** @param {Make["s"]} s @param {import("../picture/signs.js").Corner} corner */
+const cornerElement = (s, { name, x, y, w, h, r, fill, stroke, ink, words }) =>
+  s(
+    "g",
+    { class: name, transform: `translate(${x} ${y})` },
+    s("rect", { x: -w / 2, y: -h / 2, width: w, height: h, rx: r, fill, stroke }),
+    s("text", { y: 0.5, fill: ink, text: words }),
   );
-  const pill = placePill(box, (words) => textWidth(words, 11, true));
-  const pillElement =
-    pill &&
-    s(
-      "g",
-      {
-        class: `ce-pill ${pill.solid ? "ce-solid" : ""}`,
-        transform: `translate(${pill.right - pill.width / 2} ${pill.y})`,
-      },
-      s("rect", { x: -pill.width / 2, y: -9, width: pill.width, height: 18, rx: 9 }),
-      s("text", { y: 0.5, text: pill.words }),
-    );
-  const badges = box.badges.slice(0, MAX_BADGES).map((badge, index) => {
-    const more = box.badges.length > MAX_BADGES && index === MAX_BADGES - 1;
-    const sign = more ? "…" : clip(badge.sign, 10, 24, true) || "!";
-    const width = Math.max(17, 9 + textWidth(sign, 10.5, true));
-    const { fill, ink } = badgeColours(badge.tone, roles);
-    return s(
-      "g",
-      { class: "ce-badge", transform: `translate(${box.w / 2 - 4 - index * BADGE_STEP - width / 2 + 8} ${box.h / 2})` },
-      s("rect", { x: -width / 2, y: -8.5, width, height: 17, rx: 5, fill, stroke: roles.box }),
-      s("text", { y: 0.5, fill: ink, text: sign }),
-    );
-  });
-  return [...tags, pillElement, ...badges];
-}

@@ -151,6 +151,20 @@ export function valueColour(at, { theme }) {
   return heat(theme === "dark" ? share : 1 - share);
 }
 
+/**
+ * The colour of a role: one of the theme, of a category (`category-3`), of a value (`value-37`) or of text on that.
+ * @param {string} role @param {Palette} palette @returns {string}
+ */
+export function roleColour(role, palette) {
+  const { roles, categories, forced } = palette;
+  if (role in roles) return roles[role];
+  const [name, number] = role.split("-");
+  if (name === "category" && categories.length) return categories[Number(number) % categories.length];
+  if (forced || !/value/i.test(name)) return name === "onValue" ? roles.fg : roles.box;
+  const fill = valueColour(Number(number) / 100, palette);
+  return name === "value" ? fill : luminance(fill) > 0.18 ? "#000000" : "#ffffff";
+}
+
 /** Relative luminance (WCAG 2). @param {string} hex */
 export function luminance(hex) {
   const [r, g, b] = rgb(hex).map((value) => {
