@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from xml.sax.saxutils import escape
 
-from explorer.views.axis import Axis, axis_of, tick_text
+from explorer.views.bars import place_on
 from explorer_widgets.schema import BarsView, BarView
 from explorer_widgets.theme import LIGHT, SERIES, TONES
 
@@ -21,17 +21,16 @@ def bars_svg(bars: BarsView) -> str:
     start = SIDE + max(map(len, labels), default=0) * CHARACTER + 12
     width = max(start + SPAN + VALUE, len(bars["note"]) * CHARACTER + 2 * SIDE)
     height = HEAD + ROW * len(labels) + SIDE
-    axis = axis_of(bars)
     bottom = HEAD + ROW * len(labels)
 
     def at(value: float) -> float:
-        return start + SPAN * min(max(axis.at(value), 0.0), 1.0)
+        return start + SPAN * min(max(place_on(bars, value), 0.0), 1.0)
 
     scale = ", ".join(filter(None, (bars["unit"], "logarithmic" if bars["log"] else "")))
     rows = [
         _text(SIDE, 24, f"{bars['title']} ({scale})" if scale else bars["title"], size=15, weight=600),
         _text(SIDE, 42, bars["note"], LIGHT["muted"]),
-        *_axis(axis, at, bottom),
+        *_axis(bars, at, bottom),
     ]
     for i, (bar, label) in enumerate(zip(bars["bars"], labels, strict=True)):
         y = HEAD + ROW * (i + 0.5)
@@ -81,12 +80,12 @@ def _dot(x: float, y: float, series: int, colour: str) -> str:
     return f'<circle cx="{x:g}" cy="{y:g}" r="5" {style}/>'
 
 
-def _axis(axis: Axis, at: Callable[[float], float], bottom: float) -> list[str]:
+def _axis(bars: BarsView, at: Callable[[float], float], bottom: float) -> list[str]:
     """Draw a line and a number for each tick; a number that would touch the one before is left out."""
     parts: list[str] = []
     edge = -math.inf
-    for tick in axis.ticks:
-        x, text = at(tick), tick_text(tick)
+    for tick, text in bars["axis"]["ticks"]:
+        x = at(tick)
         parts.append(f'<path d="M{x:g} {HEAD:g}V{bottom:g}" stroke="{LIGHT["line"]}"/>')
         half = len(text) * CHARACTER / 2
         if x - half >= edge + TICK_GAP:

@@ -12,6 +12,7 @@ import explorer
 from explorer.app.images import DENSITY, Png, bars_png, picture_png
 from explorer.templates import gallery
 from explorer.views import TraceIndex, bars_svg, picture, static_svg
+from explorer.views.bars import bars_view
 from explorer.views.roles import BADGE_TEXTS
 from explorer.views.static_svg import MAX_TOTAL_HEIGHT, MAX_WIDTH
 from explorer_widgets.schema import BarsView, BarView
@@ -49,16 +50,7 @@ def texts(svg: str) -> list[str]:
 
 
 def bars(*rows: BarView, note: str = "") -> BarsView:
-    return {
-        "version": 1,
-        "title": "What each step bought",
-        "unit": "ms",
-        "log": False,
-        "series": ["time"],
-        "bars": list(rows),
-        "note": note,
-        "table": {"columns": [], "rows": []},
-    }
+    return bars_view("What each step bought", "ms", ["time"], rows, note, [], [])
 
 
 def bar(value: float | None, low: float | None = None, high: float | None = None) -> BarView:

@@ -37,6 +37,7 @@ from explorer.views import (
     steps,
     why_not,
 )
+from explorer.views.bars import bar, bars_view
 from explorer.views.index import cached
 from tests.views.showing import every_step, index_of, section
 
@@ -191,6 +192,22 @@ def test_why_two_layers_were_not_folded_together():
 
 
 # ---------------------------------------------------------------------- costs
+
+
+@pytest.mark.parametrize(
+    ("values", "log", "ends", "ticks"),
+    [
+        ((0.003, 740.0), True, (0.002, 1000.0), ["0.01", "0.1", "1", "10", "100", "1,000"]),
+        ((0.0, 3.0), True, (2.0, 5.0), ["2", "5"]),
+        ((), True, (0.0, 1.0), ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        ((-3.0, 9.0), False, (-5.0, 10.0), ["-5", "0", "5", "10"]),
+        ((1e-5, 2e6), False, (0.0, 2e6), ["0", "500,000", "1e6", "1.5e6", "2e6"]),
+    ],
+)
+def test_the_axis_of_bars_has_room_for_all_values(values, log, ends, ticks):
+    axis = bars_view("t", "ms", ["a"], [bar("b", value, "a") for value in values], "", [], [], log=log)["axis"]
+    assert (axis["low"], axis["high"]) == pytest.approx(ends)
+    assert [text for _, text in axis["ticks"]] == ticks
 
 
 def test_the_waterfall_adds_up():

@@ -141,6 +141,7 @@ def bars() -> BarsView:
         "title": "Forward",
         "unit": "ms",
         "log": False,
+        "axis": {"low": 0.0, "high": 2.0, "ticks": [(0.0, "0"), (1.0, "1"), (2.0, "2")]},
         "series": ["CPU"],
         "note": "",
         "bars": [{"label": "plain", "value": 1.5, "low": 1.4, "high": 1.7, "series": "CPU", "missing": ""}],

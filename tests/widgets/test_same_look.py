@@ -11,8 +11,6 @@ import pytest
 import explorer
 from explorer.templates import gallery
 from explorer.views import Picture, TraceIndex, picture
-from explorer.views.axis import axis_of, tick_text
-from explorer.views.bars import bar, bars_view
 from explorer.views.graph_svg import box_path, symbol_centre
 from explorer.views.lines import Point, arrow_head, curve
 from explorer.views.looks import line_look
@@ -22,7 +20,6 @@ from tests.needed import is_missing
 from tests.waiting import PATIENCE
 
 LOOKS = Path(__file__).with_name("looks.mjs")
-AXIS = Path(__file__).parents[2] / "widgets" / "js" / "bars" / "axis.js"
 
 
 def colour(name: str) -> str:
@@ -96,29 +93,3 @@ def test_live_and_saved_pictures_have_the_same_colours_signs_and_lines(pictures:
 def test_the_pictures_have_every_change_and_every_kind_of_hull(pictures: list[Picture]) -> None:
     assert {node["change"] for one in pictures for node in one.view["nodes"]} == {"kept", "added", "removed", "changed"}
     assert {hull["kind"] for one in pictures for hull in one.view["hulls"]} == set(HULLS)
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_charts_have_the_same_axis_and_numbers(log: bool) -> None:
-    node = shutil.which("node")
-    if node is None:
-        is_missing("node 20.11 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
-    spreads = [[0.36, 9.4], [120.0, 4.2, 0.07], [1e-5, 2e6], [3.0], [-2.0, 5.0], [0.0012, 0.0034], []]
-    charts = [
-        bars_view("t", "ms", ["a"], [bar("b", value, "a") for value in values], "", [], [], log=log)
-        for values in spreads
-    ]
-    script = (
-        f"import {{ axisOf, shown }} from {json.dumps(AXIS.as_uri())};"
-        f"const axes = {json.dumps(charts)}.map(axisOf);"
-        "const read = ({ ticks, at, low, high }) => [ticks.map(shown), ticks.map(at), low, high];"
-        "console.log(JSON.stringify(axes.map(read)));"
-    )
-    done = subprocess.run(
-        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=PATIENCE
-    )
-    for (words, places, low, high), chart in zip(json.loads(done.stdout), charts, strict=True):
-        axis = axis_of(chart)
-        assert [tick_text(tick) for tick in axis.ticks] == words
-        assert [axis.at(tick) for tick in axis.ticks] == pytest.approx(places)
-        assert (axis.low, axis.high) == pytest.approx((low, high))

@@ -37,7 +37,7 @@ def columns_table(data: "TableData") -> Table:
 
 def images_line(data: "ImageData") -> str:
     """Describe images: their number, their size, and their folders, if some are not in the named one itself."""
-    from explorer.learning.images import image_files, pixels_text
+    from explorer.learning.sources import image_files, pixels_text
 
     channels, height, width = data.shape
     count = len(data.training) + len(data.held_out)

@@ -7,6 +7,7 @@ Readers ignore unknown fields.
 """
 
 from explorer_widgets.schema.bars import (
+    AxisView as AxisView,
     BarsView as BarsView,
     BarView as BarView,
 )

@@ -18,6 +18,14 @@ class BarView(TypedDict):
     """Of a change in time: its direction, or within the noise (drawn grey)."""
 
 
+class AxisView(TypedDict):
+    """The ends of an axis, and its ticks with their texts."""
+
+    low: float
+    high: float
+    ticks: list[tuple[float, str]]
+
+
 class BarsView(TypedDict):
     """Bars with whiskers, one unit, one axis."""
 
@@ -25,6 +33,7 @@ class BarsView(TypedDict):
     title: str
     unit: str
     log: bool
+    axis: AxisView
     series: list[str]
     bars: list[BarView]
     note: str

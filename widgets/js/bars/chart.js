@@ -2,9 +2,9 @@
 
 import { clip, textWidth } from "../shared/measuring.js";
 import { TONES } from "../shared/theme.js";
-import { axisOf, shown } from "./axis.js";
+import { placeOn } from "./reading.js";
 import { makeTextures } from "./textures.js";
-import { describeBar, tonesOf, valueWords } from "./words.js";
+import { describeBar, shown, tonesOf, valueWords } from "./words.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -47,11 +47,11 @@ export function chartOf(make, all, palette, width, name) {
     return s("g", { transform: `translate(0 ${y})`, "data-bar": index }, draw(bar, same));
   });
   const bottom = y + ROW / 2 + 4;
-  const unit = `${all.unit}${axisOf(all).log ? ", logarithmic" : ""}`;
+  const unit = `${all.unit}${all.log ? ", logarithmic" : ""}`;
   const counts = tonesOf(all).map(
     (tone) => `${all.bars.filter((bar) => bar.tone === tone).length} ${TONES[tone].words}`,
   );
-  const summary = `${all.title}: ${all.bars.length} ${axisOf(all).log ? "dots" : "bars"} in ${unit}${counts.length ? `; ${counts.join(", ")}` : ""}.`;
+  const summary = `${all.title}: ${all.bars.length} ${all.log ? "dots" : "bars"} in ${unit}${counts.length ? `; ${counts.join(", ")}` : ""}.`;
   const size = { width: full, height: bottom + 20, viewBox: `0 0 ${full} ${bottom + 20}` };
   return s(
     "svg",
@@ -68,12 +68,10 @@ export function chartOf(make, all, palette, width, name) {
  * @param {Make["s"]} s @param {Bars} all @param {Palette} palette @param {Columns} columns @param {number} bottom
  */
 function axisParts(s, all, { roles }, { left, room }, bottom) {
-  const axis = axisOf(all);
   let edge = -Infinity;
-  return axis.ticks.flatMap((tick) => {
-    const x = left + room * axis.at(tick);
+  return all.axis.ticks.flatMap(({ value, text }) => {
+    const x = left + room * placeOn(all, value);
     const line = s("path", { d: `M${x} 14V${bottom}`, stroke: roles.line, "stroke-width": 1 });
-    const text = shown(tick);
     const half = textWidth(text, 11) / 2;
     if (x - half < edge + 8) return [line];
     edge = x + half;
@@ -87,15 +85,17 @@ function axisParts(s, all, { roles }, { left, room }, bottom) {
  */
 function rowMaker({ s }, all, { roles }, columns, textures) {
   const { left, room, full, several } = columns;
-  const axis = axisOf(all);
-  const zero = axis.log ? 0 : axis.at(0);
+  const { log } = all;
+  /** @param {number} value */
+  const at = (value) => placeOn(all, value);
+  const zero = log ? 0 : at(0);
   const missing = textures.missing();
 
   /** Why a bar has no length; empty if it has one. @param {Bar} bar */
   const whyNot = ({ value, missing: reason }) =>
     value === null
       ? reason || "no value"
-      : axis.log && value <= 0
+      : log && value <= 0
         ? `${shown(value)} ${all.unit} cannot be shown on a logarithmic axis`
         : "";
 
@@ -117,14 +117,14 @@ function rowMaker({ s }, all, { roles }, columns, textures) {
   /** @param {Bar} bar @param {number} value */
   const valueParts = (bar, value) => {
     const look = textures.lookOf(Math.max(0, all.series.indexOf(bar.series)), bar.tone);
-    const [from, to] = [Math.min(zero, axis.at(value)), Math.max(zero, axis.at(value))];
+    const [from, to] = [Math.min(zero, at(value)), Math.max(zero, at(value))];
     const size = { x: left + room * from, y: -8, width: Math.max(1.5, room * (to - from)), height: 16, rx: 2 };
     const { low, high } = bar;
-    const whisker = low !== null && high !== null && (!axis.log || low > 0) ? [axis.at(low), axis.at(high)] : null;
+    const whisker = low !== null && high !== null && (!log || low > 0) ? [at(low), at(high)] : null;
     const end = whisker ? Math.max(to, whisker[1]) : to;
     const interval = whisker ? whiskerParts(left + room * whisker[0], left + room * whisker[1]) : [];
-    const mark = axis.log
-      ? [...interval, dotOf(left + room * axis.at(value), all.series.indexOf(bar.series), look)]
+    const mark = log
+      ? [...interval, dotOf(left + room * at(value), all.series.indexOf(bar.series), look)]
       : [s("rect", { class: "ceb-bar", ...size, fill: look.fill, stroke: look.colour }), ...interval];
     return [...mark, s("text", { x: left + room * end + 7, text: valueWords(bar, all.unit) })];
   };

@@ -1,13 +1,14 @@
 /** Bars from their JSON string. */
 
 import { checkVersion, parseJson } from "../shared/contract.js";
-import { list, numberOrNull, text, texts } from "../shared/reading.js";
+import { list, number, numberOrNull, record, text, texts } from "../shared/reading.js";
 import { TONES } from "../shared/theme.js";
 
 /**
  * @typedef {{label: string, value: number | null, low: number | null, high: number | null, series: string,
  *   missing: string, tone: string}} Bar
- * @typedef {{title: string, unit: string, log: boolean, series: string[], bars: Bar[], note: string,
+ * @typedef {{low: number, high: number, ticks: {value: number, text: string}[]}} Axis
+ * @typedef {{title: string, unit: string, log: boolean, axis: Axis, series: string[], bars: Bar[], note: string,
  *   columns: string[], rows: string[][]}} Bars
  */
 
@@ -28,6 +29,7 @@ export function readBars(json) {
     title: text(raw.title),
     unit: text(raw.unit),
     log: raw.log === true,
+    axis: readAxis(record(raw.axis)),
     series: [...named, ...extra],
     bars,
     note: text(raw.note),
@@ -35,6 +37,17 @@ export function readBars(json) {
     rows: list(table.rows).map(texts),
   };
 }
+
+/** @param {Record<string, any>} axis @returns {Axis} */
+const readAxis = ({ low, high, ticks }) => ({
+  low: number(low),
+  high: number(high, 1),
+  ticks: list(ticks).map(([value, words]) => ({ value: number(value), text: text(words) })),
+});
+
+/** The place of a value on the axis, from 0 to 1. @param {Bars} bars @param {number} value */
+export const placeOn = ({ log, axis: { low, high } }, value) =>
+  log && low > 0 ? Math.log(Math.max(low, value) / low) / Math.log(high / low) : (value - low) / (high - low || 1);
 
 /** @param {any} bar @returns {Bar} */
 const readBar = (bar) => ({

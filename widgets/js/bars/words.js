@@ -1,12 +1,24 @@
 /** What a bar says: its value, its interval and whether it is faster or slower. */
 
 import { TONES } from "../shared/theme.js";
-import { shown } from "./axis.js";
 
 /**
  * @typedef {import("./reading.js").Bar} Bar
  * @typedef {import("./reading.js").Bars} Bars
  */
+
+/** A number with three digits, without trailing zeros. @param {number} value */
+export function shown(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-3)
+    return value
+      .toExponential(2)
+      .replace(/\.?0+e/, "e")
+      .replace("e+", "e");
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(size)));
+  return Number(value.toFixed(Math.min(6, digits))).toLocaleString("en", { maximumFractionDigits: 6 });
+}
 
 /** The interval of a bar; empty without one. @param {Bar} bar */
 export const spreadOf = ({ low, high }) => (low !== null && high !== null ? `${shown(low)} to ${shown(high)}` : "");
