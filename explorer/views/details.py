@@ -203,7 +203,7 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord, names: S
     rows.append(["read by", list_text(list(dict.fromkeys(users))) if users else "nothing"])
     if node in state.outputs:
         rows.append(["output", "yes"])
-    return _section("Node", rows)
+    return {"name": "node", **_section("Node", rows)}
 
 
 def _type_text(record: NodeRecord) -> str:
@@ -264,7 +264,7 @@ def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> Sectio
         if root in here:
             more[miss.refusal.pattern] = more.get(miss.refusal.pattern, 0) + 1
     counts = [f"{pattern}: {plural(count, 'near miss', 'near misses')} in this box." for pattern, count in more.items()]
-    return _section("Why not", rows, counts if len(ids) > 1 else ())
+    return {"name": "why-not", **_section("Why not", rows, counts if len(ids) > 1 else ())}
 
 
 def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> SectionView:
@@ -279,7 +279,8 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
     lines = [f"created in {_origin(origin)}" for origin in lineage.made_by]
     lines += [f"changed in {_origin(origin)}" for origin in lineage.parameter_changes]
     lines += [f"replaced in {_origin(origin)}" for origin in lineage.became]
-    return _section(f"Lineage of #{lineage.node}" if count > 1 else "Lineage", rows, lines)
+    heading = f"Lineage of #{lineage.node}" if count > 1 else "Lineage"
+    return {"name": "lineage", **_section(heading, rows, lines)}
 
 
 def _origin(origin: Origin) -> str:
@@ -351,4 +352,4 @@ def _numbers_section(
         rows.append(["measured", f"{time_text(sum(known))}{where} ({len(known)} of {plural(len(ids), 'node')})"])
     if known and len(known) == len(ids) and all(node in roofs for node in ids):
         rows.append(["share of the roof", roof_share_text(sum(roofs[node] for node in ids), sum(known))])
-    return _section("Numbers", rows)
+    return {"name": "timing", **_section("Numbers", rows)}

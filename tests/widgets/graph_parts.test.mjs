@@ -58,7 +58,7 @@ test("the inspector shows known facts at once and Python's details when they arr
     details: JSON.stringify({
       id: "sum",
       title: "Sum %7",
-      sections: [{ heading: "Lineage", rows: [["made by", "compile"]], lines: ["survived"] }],
+      sections: [{ heading: "Lineage", name: "lineage", rows: [["made by", "compile"]], lines: ["survived"] }],
     }),
   });
   assert.match(root.of("ce-side")[0].textContent, /Sum %7.*Lineage.*made by.*compile.*survived/);

@@ -38,7 +38,7 @@ from explorer_widgets.schema import DetailsView, SectionView, StepView, ValuesVi
 Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
 
-KNOWN_BEFORE = ("Node", "Numbers")
+KNOWN_BEFORE = ("node", "timing")
 """The sections of the details of a box that say nothing about later steps."""
 EVENTS = frozenset(
     {"trace", "step", "selection", "look", "times", "checks", "hidden", "trial", "values", "other", "closer", "answer"}
@@ -322,7 +322,7 @@ class Session:
         times = self.layer_times
         found = details(self.index, self.step, boxes[box], times=times, roofs=roofs, lane=lane, before=before)
         if self.hidden_after is not None:
-            found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
+            found["sections"] = [section for section in found["sections"] if section.get("name") in KNOWN_BEFORE]
             found.pop("closeup", None)
         return {**add_code(self.index, self.step, boxes[box], found, before=before), "id": box}
 

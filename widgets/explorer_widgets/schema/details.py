@@ -1,6 +1,6 @@
 """Details of a selection, and the tables of folding."""
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from explorer_widgets.schema.closeup import CloseupView
 from explorer_widgets.schema.picture import TableView
@@ -10,6 +10,8 @@ class SectionView(TypedDict):
     """A section of the details of a node: a heading, rows of (name, value), then lines of text."""
 
     heading: str
+    name: NotRequired[Literal["node", "why-not", "lineage", "timing"]]
+    """The name by which buttons, keys and predictions find it."""
     rows: list[list[str]]
     lines: list[str]
 

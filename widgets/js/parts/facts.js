@@ -22,15 +22,15 @@ export function factsOf(box, picture) {
   const badges = box.badges.map((badge) => `${badge.sign} ${badge.text}`);
   /** @type {Section[]} */
   const sections = [
-    { heading: "Node", rows: nodeRows(box, picture), lines: badges },
+    { heading: "Node", name: "node", rows: nodeRows(box, picture), lines: badges },
     cutSection("Reads", reads),
     cutSection("Read by", readBy),
-    { heading: "Matches", rows: hulls.map((hull) => [nameHull(hull), hull.reason]), lines: [] },
+    { heading: "Matches", name: "", rows: hulls.map((hull) => [nameHull(hull), hull.reason]), lines: [] },
   ];
   return {
     id: box.id,
     title: box.title,
-    sections: sections.filter(({ heading, rows }) => heading === "Node" || rows.length),
+    sections: sections.filter(({ name, rows }) => name === "node" || rows.length),
     closeup: null,
   };
 }
@@ -58,6 +58,7 @@ export const andMore = (count) => (count > 0 ? ` and ${count} more` : "");
 /** @param {string} heading @param {string[][]} rows @returns {Section} */
 const cutSection = (heading, rows) => ({
   heading,
+  name: "",
   rows: rows.slice(0, MAX_READS),
   lines: rows.length > MAX_READS ? [`and ${rows.length - MAX_READS} more`] : [],
 });
@@ -92,5 +93,5 @@ export function factsOfStep(step) {
     ["Values", step.verdict || "not checked"],
   ];
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
-  return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines }], closeup: null };
+  return { id: "", title: step.title, sections: [{ heading: "Step", name: "", rows, lines }], closeup: null };
 }

@@ -13,11 +13,10 @@ import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer, isUn
 
 /** Sections with a button and a key: from the details, or requested from the host. */
 export const SECTIONS = [
-  { name: "why-not", words: "Why not", key: "w", heading: /^why/i },
-  { name: "lineage", words: "Lineage", key: "h", heading: /^lineage/i },
-  { name: "timing", words: "Timing", key: "t", heading: /^(timing|time|numbers)/i },
+  { name: "why-not", words: "Why not", key: "w" },
+  { name: "lineage", words: "Lineage", key: "h" },
+  { name: "timing", words: "Timing", key: "t" },
 ];
-const CODE = /^(code|python|copy as)/i;
 const MAX_NAMES = 12;
 /** Letters of a value that fit into the narrowest column. */
 const MAX_UNBROKEN = 16;
@@ -57,7 +56,12 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     const areLayers = layers.length > 1;
     const names = areLayers ? layers.map((layer) => `${titleOf(layer)} #${layer}`) : boxes.map(({ title }) => title);
     const words = names.slice(0, MAX_NAMES).join(", ") + andMore(names.length - MAX_NAMES);
-    return { heading: `${names.length} ${areLayers ? "layers" : "boxes"} selected`, rows: [], lines: [words] };
+    return {
+      heading: `${names.length} ${areLayers ? "layers" : "boxes"} selected`,
+      name: "",
+      rows: [],
+      lines: [words],
+    };
   }
 
   /** The values of a fact; a short one stays in one line. @param {string[]} values */
@@ -72,15 +76,14 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
   }
 
   /** @param {Section} section */
-  function sectionElement({ heading, rows, lines }) {
+  function sectionElement({ heading, name: own, rows, lines }) {
     const facts = rows.map(([name, ...values]) => h("div", {}, h("dt", { text: name }), valueElement(values)));
-    const code = CODE.test(heading) && lines.length;
     const part = h(
       "details",
-      { open: !closed.has(heading), "data-heading": heading },
+      { open: !closed.has(heading), "data-heading": heading, "data-name": own },
       h("summary", { text: heading }),
       facts.length ? h("dl", { class: "ce-rows" }, facts) : null,
-      code ? h("pre", { text: lines.join("\n"), tabindex: "0" }) : lines.map((line) => h("p", { text: line })),
+      lines.map((line) => h("p", { text: line })),
     );
     part.addEventListener("toggle", () => (part.open ? closed.delete(heading) : closed.add(heading)));
     return part;
@@ -90,7 +93,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
   function sectionButtons(sections) {
     const answered = list(state.options.requests);
     const offered = SECTIONS.filter(
-      ({ name, heading }) => answered.includes(name) || sections.some((section) => heading.test(section.heading)),
+      ({ name }) => answered.includes(name) || sections.some((section) => section.name === name),
     );
     const buttons = offered.map(({ name, words, key }) =>
       textButton(words, () => openSection(name), { title: `${words} (${key})` }),
@@ -100,12 +103,10 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
 
   /** Open the inspector at a section, for its button and its key. @param {string} name */
   function openSection(name) {
-    const section = SECTIONS.find((item) => item.name === name);
-    if (!section) return;
     setView({ tab: name });
     if (isDrawer(state)) store.set({ showSide: true });
     for (const child of element.childNodes) {
-      if (!child.getAttribute || !section.heading.test(child.getAttribute("data-heading") || "")) continue;
+      if (child.getAttribute?.("data-name") !== name) continue;
       child.setAttribute("open", "");
       if (child.scrollIntoView) child.scrollIntoView({ block: "nearest" });
       if (child.firstChild && child.firstChild.focus) child.firstChild.focus();
@@ -189,7 +190,6 @@ export const STYLE = `
 .ce-side details{border-top:1px solid var(--ce-line);padding:2px 0 6px}
 .ce-side summary{cursor:pointer;font-weight:600;padding:4px 0;min-height:24px}
 .ce-side p{margin:4px 0;overflow-wrap:anywhere}
-.ce-side pre{margin:4px 0;padding:8px;font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--ce-ground);color:inherit;border:1px solid var(--ce-line);border-radius:6px;overflow:auto;white-space:pre}
 .ce-rows{display:grid;grid-template-columns:fit-content(50%) minmax(0,1fr);gap:2px 12px;margin:2px 0}
 .ce-rows>div{display:grid;grid-template-columns:subgrid;grid-column:1/-1}
 .ce-rows dt{color:var(--ce-muted);font-weight:400;margin:0;overflow-wrap:anywhere}

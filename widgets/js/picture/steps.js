@@ -85,6 +85,7 @@ export function readDetails(value) {
     title: text(raw.title),
     sections: list(raw.sections).map((section) => ({
       heading: text(record(section).heading),
+      name: text(record(section).name),
       rows: list(record(section).rows).map(texts),
       lines: texts(record(section).lines),
     })),

@@ -41,7 +41,7 @@
  * @typedef {{step: number, label: string, calls: number, sentence: string, undrawn: string, times: Record<string, number>, missing: Record<string, string>,
  *   certified: Record<string, string>, memory: [string, number] | null,
  *   plates: import("../plates/small.js").SmallPlate[]}} Frame
- * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
+ * @typedef {{heading: string, name: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details
  *
  * @typedef {{x: number, y: number, flat?: boolean}} Point  `flat`: a line is horizontal here
