@@ -3,7 +3,7 @@
 Create one `TraceIndex` per trace and pass it to every view: it holds the data that they share.
 """
 
-from explorer.views.bars_svg import bars_svg as bars_svg
+from explorer.views.bars import bars_svg as bars_svg
 from explorer.views.bottlenecks import Bottleneck as Bottleneck, bottlenecks as bottlenecks
 from explorer.views.closeup import (
     Input as Input,
@@ -80,7 +80,7 @@ from explorer.views.picture import (
     picture as picture,
 )
 from explorer.views.plates.cells import image_of as image_of
-from explorer.views.plates.what_if import (
+from explorer.views.plates.lens import (
     WHAT_IF as WHAT_IF,
     add_what_ifs as add_what_ifs,
     offer_what_ifs as offer_what_ifs,

@@ -5,16 +5,38 @@ share a box if they agree on the grouping (level and fold key; scope; none), on 
 roles in its matches. A node created by folding has its own box.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.views.box import Box, Boxes, box_id, with_folds
+from explorer.views.box import Box, Boxes, ShownMode, box_id, with_folds
 from explorer.views.changes import CHANGED, CHANGES, KEPT, match_roles, node_changes
 from explorer.views.index import TraceIndex, cached
-from explorer.views.plates.boxes import plate_boxes
+from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.scopes import scope_numbers
 from explorer.views.states import ABSENT, IntArray, State
-from explorer_widgets.schema import Change, GroupBy
+from explorer.views.words import bytes_text
+from explorer_widgets.schema import Change, EdgeView, GroupBy
+
+Pair = tuple[int, int]
+
+MAX_DRAWN_BOXES = 2_000
+"""Maximum number of boxes drawn by default: beyond it, a step takes seconds and is illegible."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow between two boxes, by position."""
+
+    source: int
+    target: int
+    change: Change
+    count: int
+    read: str | None
+    copied_bytes: int
 
 
 @cached
@@ -44,10 +66,6 @@ def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     return with_folds(index, step, found)
 
 
-MAX_DRAWN_BOXES = 2_000
-"""Maximum number of boxes drawn by default: beyond it, a step takes seconds and is illegible."""
-
-
 def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
     """Return the grouping, or `fold` if it would draw more boxes than the limit."""
     if group_by in ("plates", "fold"):
@@ -73,3 +91,97 @@ def _number_rows(columns: list[NDArray[np.int32]]) -> tuple[NDArray[np.intp], in
         distinct, codes = np.unique(codes * len(values) + numbers, return_inverse=True)
         count = len(distinct)
     return codes, count
+
+
+def plate_boxes(index: TraceIndex, step: int) -> Boxes:
+    """Return the plates before and after a step, lowest level first; one with the same layers is one box.
+
+    A plate with only some of the layers of another one is a box of its own, whose layers are kept or changed.
+    """
+    old = {plate.id: plate for plate in plates_of(index, max(step - 1, 0)).plates}
+    new = {plate.id: plate for plate in plates_of(index, step).plates}
+    found = [_plate_box(index, step, old.get(name), new.get(name)) for name in {**old, **new}]
+    found.sort(key=lambda box: (box.level, box.ids[0], box.after))
+    return with_folds(index, step, found)
+
+
+def _plate_box(index: TraceIndex, step: int, before: Plate | None, after: Plate | None) -> Box:
+    plate = after or before
+    assert plate is not None
+    ids = list(plate.ids)
+    changes: set[int] = set(node_changes(index, step)[ids].tolist())
+    change = CHANGES[changes.pop() if len(changes) == 1 else CHANGED]
+    is_part = (before is None or after is None) and change in ("kept", "changed")
+    only: Literal["before", "after"] | None = ("after" if before is None else "before") if is_part else None
+    roles = int(np.bitwise_or.reduce(match_roles(index, step)[ids]))
+    return Box(plate.id, plate.ids, change, plate.level, (before or plate).level, roles, only=only)
+
+
+@cached
+def edges_of(index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode) -> tuple[Edge, ...]:
+    """Return the arrows of a picture, ordered by target and source."""
+    boxes = boxes_of(index, step, group_by)
+    old = _counts(index.before(step), boxes.before)
+    new = _counts(index.state(step), boxes.after)
+    return tuple(_edges(index, step, boxes, old, new, mode))
+
+
+def edge_view(edge: Edge, boxes: Boxes) -> EdgeView:
+    """Return the arrow as plain data."""
+    names = boxes.boxes[edge.source].id, boxes.boxes[edge.target].id
+    size = f" {bytes_text(edge.copied_bytes)}" if edge.copied_bytes else ""
+    return {
+        "source": names[0],
+        "target": names[1],
+        "change": edge.change,
+        "count": edge.count,
+        "read": edge.read,
+        "copied_bytes": edge.copied_bytes,
+        "label": f"{edge.read}{size}" if edge.read else "",
+    }
+
+
+def _counts(state: State, box_of_node: IntArray) -> dict[Pair, int]:
+    """Count the graph's edges for each pair of distinct boxes."""
+    pairs = box_of_node[state.edges].astype(np.int64)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    base = int(pairs.max(initial=0)) + 1
+    codes, counts = np.unique(pairs[:, 1] * base + pairs[:, 0], return_counts=True)
+    return {(code % base, code // base): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
+
+def _edges(
+    index: TraceIndex, step: int, boxes: Boxes, old: Mapping[Pair, int], new: Mapping[Pair, int], mode: ShownMode
+) -> list[Edge]:
+    def in_diff(pair: Pair) -> Pair:
+        source, target = (boxes.boxes[i].merged for i in pair)
+        return (pair[0] if source is None else source, pair[1] if target is None else target)
+
+    old_counts: dict[Pair, int] = {}
+    for pair, count in old.items():
+        old_counts[in_diff(pair)] = old_counts.get(in_diff(pair), 0) + count
+
+    def change(pair: Pair) -> Change:
+        if pair not in old_counts or pair not in new:
+            return "added" if pair in new else "removed"
+        stands_in = any(boxes.boxes[i].merges is not None for i in pair)
+        return "kept" if stands_in or old_counts[pair] == new[pair] else "changed"
+
+    if mode == "before":
+        return [
+            Edge(*pair, change(in_diff(pair)), count, *_read(index, max(step - 1, 0), boxes, pair))
+            for pair, count in old.items()
+        ]
+    pairs = new if mode == "after" else {**old_counts, **new}
+    found = [Edge(*pair, change(pair), count, *_read(index, step, boxes, pair)) for pair, count in pairs.items()]
+    return sorted(found, key=lambda edge: (edge.target, edge.source))
+
+
+def _read(index: TraceIndex, step: int, boxes: Boxes, pair: Pair) -> tuple[str | None, int]:
+    """Return how the target reads the source after a step, and the bytes copied per example."""
+    source, target = boxes.boxes[pair[0]], boxes.boxes[pair[1]]
+    node = target.ids[0]
+    if len(target.ids) > 1 or index.folded_at[node] > step or node not in index.reads:
+        return None, 0
+    read = index.reads[node]
+    return read.kind, sum(read.bytes_of.get(one, 0) for one in source.ids)

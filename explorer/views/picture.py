@@ -7,30 +7,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import check_name
-from explorer.views.badges import badges_of
 from explorer.views.box import Box, ShownMode, is_shown
 from explorer.views.boxes import detail_of, folds_of_box, forms_of, kind_of_box, state_of_box, title_of
 from explorer.views.buffers import buffers_of
-from explorer.views.edges import edge_view, edges_of
-from explorer.views.fills import Forms, fill_legend, fills_of, log_scale
 from explorer.views.graph_painter import GraphPainter
-from explorer.views.grouping import boxes_of, drawn_grouping
+from explorer.views.grouping import boxes_of, drawn_grouping, edge_view, edges_of
 from explorer.views.hulls import hulls_of
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes, main_lane, where_text
 from explorer.views.layout import MARGIN
-from explorer.views.legends import legend_of
 from explorer.views.lines import Place
+from explorer.views.looks import Forms, fill_legend, fills_of, log_scale
 from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of
-from explorer.views.plain import plain_view
 from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, Request
+from explorer.views.roles import BADGE_TEXTS, CHANGE_TEXTS, HULL_TEXTS, LOST, MISSED_FOLD, NEAR_MISS, OUTPUT
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
+from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import (
     VERSION,
+    BadgeView,
     ColourBy,
+    EdgeView,
     GroupBy,
     HullView,
     LegendItem,
@@ -39,7 +39,15 @@ from explorer_widgets.schema import (
     NodeView,
     PictureView,
 )
-from explorer_widgets.theme import value_role
+from explorer_widgets.theme import CHANGES, HULLS, KINDS, MATCHED, value_role
+
+TELLING_CHANNELS = ("border", "hull", "mark")
+"""Channels of the legend that show what a step did."""
+TELLING_ROLES = ("matched", "info", "warning", "nearMiss")
+"""Signs of matches, conflicts, near misses and missed folds."""
+
+Texts = dict[str, list[str]]
+"""Lines of text by box."""
 
 MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
 """The modes that users can choose."""
@@ -200,3 +208,121 @@ def _nodes(
             known[key] = looks.index(look)
         node["look"] = known[key]
     return nodes, looks, fill_legend(fills, request.colour_by, has_batches=index.trace.level.has_batches)
+
+
+def plain_view(after: PictureView) -> PictureView:
+    """Return the picture of mode `after` without any sign of what the step did or what happens next."""
+    nodes: list[NodeView] = [
+        {**node, "matched": False, "badges": [one for one in node["badges"] if one["sign"] == OUTPUT]}
+        for node in after["nodes"]
+    ]
+    edges: list[EdgeView] = [{**edge, "change": "kept"} for edge in after["edges"]]
+    legend = [item for item in after["legend"] if _is_kept(item)]
+    return {
+        **after,
+        "mode": "plain",
+        "title": f"After step {after['step']}",
+        "caption": "",
+        "message": "",
+        "actions": [],
+        "nodes": nodes,
+        "edges": edges,
+        "hulls": [],
+        "links": [],
+        "legend": legend,
+        "table": table_of(nodes, edges, []),
+    }
+
+
+def _is_kept(item: LegendItem) -> bool:
+    return item["sign"] == OUTPUT or (item["channel"] not in TELLING_CHANNELS and item["role"] not in TELLING_ROLES)
+
+
+def legend_of(
+    nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView], tried: bool, noun: str
+) -> list[LegendItem]:
+    """Return an entry for everything that occurs; `tried` says whether the matches are those of a trial pattern."""
+    changes = {node["change"] for node in nodes} | {edge["change"] for edge in edges}
+    kinds = {node["kind"] for node in nodes}
+    hull_kinds = {hull["kind"] for hull in hulls}
+    signs = {badge["sign"] for node in nodes for badge in node["badges"]}
+    items: list[LegendItem] = []
+
+    def add(channel: str, role: str, sign: str, text: str) -> None:
+        items.append({"channel": channel, "role": role, "sign": sign, "text": text})  # pyright: ignore[reportArgumentType]
+
+    for change, text in CHANGE_TEXTS.items():
+        if change in changes:
+            add("border", change, CHANGES[change].sign, text)
+    if any(node["matched"] for node in nodes):
+        add("fill", "matched", MATCHED, "part of a match")
+    for kind, text in HULL_TEXTS.items():
+        if kind in hull_kinds:
+            words = "match of the pattern that is tried" if tried and kind == "match" else text
+            add("hull", kind, HULLS[kind].sign, words)
+    hull_signs = {HULLS[kind].sign for kind in hull_kinds}
+    for sign, text in BADGE_TEXTS.items():
+        if sign in signs - hull_signs:
+            add("badge", "info" if sign in (MISSED_FOLD, OUTPUT) else "warning", sign, text)
+    for name, kind in KINDS.items():
+        if name in kinds:
+            add("shape", name, kind.sign, kind.words)
+    if any(node["folds"] > 1 for node in nodes):
+        add("badge", "stack", "xF", "F layers folded into one")
+    if any(node["count"] > 1 for node in nodes):
+        add("badge", "count", "N×", f"N {noun}s in one box")
+    copied = sum(edge["copied_bytes"] for edge in edges)
+    if copied:
+        add("edge", "copy", "n B", f"bytes copied per example, {bytes_text(copied)} in all")
+    return items
+
+
+def badges_of(
+    index: TraceIndex, step: int, boxes: Sequence[Box], hulls: Sequence[HullView]
+) -> dict[str, list[BadgeView]]:
+    """Return the badges of each box that has any."""
+    found: dict[str, list[BadgeView]] = {}
+    for sign, tone, texts in (
+        (LOST, "warning", _texts_of_hulls(hulls, "lost")),
+        (NEAR_MISS, "warning", _texts_of_hulls(hulls, "near-miss")),
+        (OUTPUT, "info", _outputs(index, step, boxes)),
+        (MISSED_FOLD, "info", _missed_folds(index, step, boxes)),
+    ):
+        for name, lines in texts.items():
+            found.setdefault(name, []).append({"sign": sign, "text": "; ".join(lines), "tone": tone})  # pyright: ignore[reportArgumentType]
+    return found
+
+
+def _texts_of_hulls(hulls: Sequence[HullView], kind: str) -> Texts:
+    texts: Texts = {}
+    for hull in hulls:
+        if hull["kind"] == kind and hull["nodes"]:
+            texts.setdefault(hull["nodes"][0], []).append(f"{hull['label']}, {hull['reason']}")
+    return texts
+
+
+def _outputs(index: TraceIndex, step: int, boxes: Sequence[Box]) -> Texts:
+    """Return the outputs of a circuit that has several; otherwise the output is the topmost box."""
+    if not index.trace.level.has_circuit:
+        return {}
+    states = (index.before(step), index.state(step))
+    outputs = {output for state in states if len(state.outputs) > 1 for output in state.outputs}
+    counts = {box: len(outputs.intersection(box.ids)) for box in boxes}
+    return {
+        box.id: ["an output of the circuit" if len(box.ids) == 1 else f"{plural(count, 'output')} of the circuit"]
+        for box, count in counts.items()
+        if count
+    }
+
+
+def _missed_folds(index: TraceIndex, step: int, boxes: Sequence[Box]) -> Texts:
+    """Return for each folded layer why it was not folded together with similar ones."""
+    folded = [box for box in boxes if len(box.ids) == 1 and box.after and index.folded_at[box.ids[0]] <= step]
+    single = {box.ids[0]: box.id for box in folded}
+    texts: Texts = {}
+    for miss in index.missed_folds if single else ():
+        for node in miss.nodes:
+            if node in single:
+                other = miss.nodes[1 - miss.nodes.index(node)]
+                texts.setdefault(single[node], []).append(f"Not folded together with node {other}: {miss.reason}")
+    return texts

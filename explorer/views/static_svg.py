@@ -6,17 +6,26 @@ setting. All text is escaped; nothing is fetched.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from textwrap import wrap
 from xml.sax.saxutils import escape, quoteattr
 
-from explorer.views.buffers_svg import buffers_height, buffers_svg
-from explorer.views.frame import frames_of
-from explorer.views.graph_svg import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE
-from explorer.views.legend_svg import legend_item, text_at
+from explorer.views.buffers import buffers_height, buffers_svg
+from explorer.views.graph_svg import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE, box_path, tag_width
+from explorer.views.layout import MARGIN
+from explorer.views.lines import Place
+from explorer.views.looks import css, dashes, ink_on
 from explorer.views.picture import PAINTERS, Picture
-from explorer.views.plates.svg import STYLE as PLATES_STYLE
+from explorer.views.plates.plates_svg import STYLE as PLATES_STYLE, plate_swatch
 from explorer_widgets.schema import LegendItem, PictureView
-from explorer_widgets.theme import DARK, DARK_VALUES, LIGHT, LIGHT_VALUES
+from explorer_widgets.theme import CHANGES, DARK, DARK_VALUES, HULLS, KINDS, LIGHT, LIGHT_VALUES, value_role
+
+MIN_FRAME_WIDTH, MIN_FRAME_HEIGHT = 160.0, 60.0
+EDGE = 6.0
+"""Minimum distance of the name of a match from the frame."""
+
+MAX_SIGN = 2
+"""Maximum length of a sign inside its swatch."""
 
 MAX_WIDTH, MAX_HEIGHT, MAX_TOTAL_HEIGHT = 1400.0, 720.0, 2400.0
 """The size of a page in pixels. A drawing over MAX_HEIGHT is not scaled below LEGIBLE_SCALE for it."""
@@ -24,17 +33,13 @@ LEGIBLE_SCALE, MIN_TEXT_SCALE = 0.5, 0.45
 """Below MIN_TEXT_SCALE boxes have no text, and a note says so."""
 MIN_WIDTH = 720.0
 """If a drawing leaves room within this width, its legend is at its side, otherwise below."""
-
 HEAD, LINE, SIDE = 32.0, 20.0, 24.0
 LEGEND_SIGN = 80.0
 HEAD_CHARACTER, SMALL_CHARACTER = 9.0, 6.5
 """Estimated widths of a character, of the title and of other text."""
-
 VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in LIGHT.items())
 DARK_VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in DARK.items() if colour != LIGHT[role])
 THEMES = f".x-view{{{VARIABLES}}}\n@media (prefers-color-scheme:dark){{.x-view{{{DARK_VARIABLES}}}}}\n"
-
-
 STYLE = (
     """.x-view{font-family:system-ui,sans-serif}
 .x-page{fill:var(--bg)}
@@ -47,6 +52,18 @@ STYLE = (
     + PLATES_STYLE
 )
 DEFINITIONS = f"<defs>{HATCHES}</defs>"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One state: the boxes, and the corner and the size of the frame in pixels."""
+
+    view: PictureView
+    places: list[Place]
+    left: float
+    top: float
+    width: float
+    height: float
 
 
 def static_svg(picture: Picture, *, fit: bool = False) -> str:
@@ -139,3 +156,89 @@ def _description(views: Sequence[PictureView]) -> str:
 
 def _distinct(items: Sequence[LegendItem]) -> list[LegendItem]:
     return list({(item["channel"], item["role"], item["text"]): item for item in items}.values())
+
+
+def frames_of(picture: Picture) -> list[Frame]:
+    """Return the frame of a picture; in mode `side`, those of both states."""
+    frames: list[Frame] = []
+    rows = picture.places
+    for view in (picture.view, *([picture.view["other"]] if "other" in picture.view else [])):
+        own, rows = rows[: len(view["nodes"])], rows[len(view["nodes"]) :]
+        whole = PAINTERS[view["group_by"]].has_margins
+        left = 0.0 if whole else max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
+        top = 0.0 if whole else max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
+        tags = [(*tag, tag[0] + tag_width(hull)) for hull in view["hulls"] if (tag := hull.get("tag"))]
+        left = min([left, *(x - EDGE for x, _, _ in tags)])
+        top = min([top, *(y - EDGE for _, y, _ in tags)])
+        ends = [] if whole else [end + EDGE for _, _, end in tags]  # on plates they are moved inside
+        right = max([view["width"], *ends])
+        width, height = max(right - left, MIN_FRAME_WIDTH), max(view["height"] - top, MIN_FRAME_HEIGHT)
+        frames.append(Frame(view, own, left, top, width, height))
+    return frames
+
+
+def text_at(classes: str, x: float, y: float, text: str, anchor: str = "middle") -> str:
+    """Return a text at a place."""
+    return f'<text class="{classes}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def legend_item(item: LegendItem, x: float, y: float) -> list[str]:
+    """Return a swatch and the words at the left end of a line of text."""
+    sign = item["sign"] if item["channel"] not in ("shape", "cell", "line", "mark", "bar") else ""
+    wide = max(46, 32 + 8.5 * len(sign)) if len(sign) > MAX_SIGN else 46
+    text = text_at("x-soft", x + wide, y, item["text"], "start")
+    return [_swatch(item, x, y), text]
+
+
+def _swatch(item: LegendItem, x: float, y: float) -> str:
+    """Draw what an entry explains."""
+    channel, role, sign = item["channel"], item["role"], item["sign"]
+    if channel in ("cell", "line", "mark", "bar"):
+        return plate_swatch(item, x, y)
+    if channel == "shape":
+        return _kind_swatch(role, x, y)
+    if channel == "hull":
+        hull = HULLS[role]
+        shape = _box(x, y, hull.fill, hull.line, hull.dash, 'fill-opacity="0.3" rx="6"')
+    elif role == "scale":
+        shape = _box(x, y, value_role(1.0 if sign == "max" else 0.0), "kept")
+    elif role == "missing":
+        shape = _box(x, y, "box", "kept") + f'<rect {_rect(x, y)} rx="3" style="fill:url(#x-missing)"/>'
+    elif role in CHANGES:
+        shape = _box(x, y, f"{role}Fill" if role != "kept" else "box", role, CHANGES[role].dash)
+    elif role in ("matched", "match"):
+        shape = _box(x, y, "matchedFill", "matchedLine")
+    elif role == "count":
+        shape, sign = _box(x, y, "panel", "fg", more='rx="6.5"'), "N"
+    elif role == "stack":
+        cards = ((x + by, y - 6.5 - by) for by in (5, 2.5, 0))
+        look = 'width="16" height="10" rx="3" style="fill:var(--box);stroke:var(--kept)"'
+        shape, sign = "".join(f'<rect x="{left:g}" y="{top:g}" {look}/>' for left, top in cards), ""
+    elif role in LIGHT:
+        shape = _box(x, y, role, "kept")
+    else:
+        shape = ""
+    ink = ink_on(role) if channel == "badge" and role in LIGHT else "fg"
+    words = f'<text class="x-corner" x="{x + 11:g}" y="{y - 1:g}" style="fill:var(--{ink})">{escape(sign)}</text>'
+    return shape + (
+        words if shape and len(sign) <= MAX_SIGN else text_at("x-sign", x + (26 if shape else 0), y, sign, "start")
+    )
+
+
+def _rect(x: float, y: float) -> str:
+    return f'x="{x:g}" y="{y - 11:g}" width="22" height="14"'
+
+
+def _box(x: float, y: float, fill: str, stroke: str, dash: Sequence[float] = (), more: str = 'rx="3"') -> str:
+    return (
+        f'<rect {_rect(x, y)} {more} style="fill:{css(fill)};stroke:{css(stroke)}" stroke-width="1.6"{dashes(dash)}/>'
+    )
+
+
+def _kind_swatch(kind: str, x: float, y: float) -> str:
+    """Draw the outline and the symbol of a kind of box."""
+    symbol = f'<path class="x-symbol" transform="translate(-5.2 -5.2) scale(.65)" d="{KINDS[kind].symbol}"'
+    return (
+        f'<g transform="translate({x + 11:g} {y - 4:g})"><path d="{box_path(kind, 22, 14)}" '
+        f'style="fill:var(--box);stroke:var(--kept)"/>{symbol} style="stroke:var(--fg)"/></g>'
+    )

@@ -23,7 +23,7 @@ from explorer.views import (
 from explorer.views.buffers import MAX_RATIO, buffers_of
 from explorer.views.messages import caption_of
 from explorer.views.plates.cells import Plate, plates_of
-from explorer.views.plates.cells_svg import cells_of, plate_elements
+from explorer.views.plates.plates_svg import cells_of, plate_elements
 from explorer_widgets.schema import NodeView, PictureView, PlateView
 from tests.views.showing import section
 

@@ -5,8 +5,7 @@ from inline_snapshot import snapshot
 
 from explorer.views import picture
 from explorer.views.lines import Spot
-from explorer.views.lines.drawing import add_outlines
-from explorer.views.lines.outlines import cover, outline
+from explorer.views.lines.drawing import add_outlines, cover, outline
 from explorer_widgets.schema import HullView
 from tests.views.showing import SMALL, every_step, index_of
 

@@ -13,7 +13,7 @@ import pytest
 
 from explorer.timings import Estimate, PartTime
 from explorer.views import Picture, picture
-from explorer.views.plates.svg import plates_elements
+from explorer.views.plates.plates_svg import plates_elements
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.theme import DARK, DARK_VALUES, LANES, LIGHT, LIGHT_VALUES
 from tests.needed import is_missing

@@ -4,7 +4,6 @@ Source: Sugiyama et al. 1981, Methods for Visual Understanding of Hierarchical S
 """
 
 from explorer.views.layered.columns import columns
-from explorer.views.layered.crossings import count_crossings, order_rows
-from explorer.views.layered.rows import Rows, pull_up, split_rows
+from explorer.views.layered.crossings import Rows, count_crossings, order_rows, pull_up, split_rows
 
 __all__ = ["Rows", "columns", "count_crossings", "order_rows", "pull_up", "split_rows"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
 
-from explorer.views.layered.rows import Rows
+from explorer.views.layered.crossings import Rows
 
 Order = Sequence[Sequence[int]]
 

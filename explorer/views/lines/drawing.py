@@ -1,12 +1,27 @@
 """Adds to a picture the points of its arrows, the outlines of its matches, and the places of their labels."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
-from explorer.views.lines.curves import along
-from explorer.views.lines.outlines import Rect, cover, outline
 from explorer.views.lines.passages import STACK, Place, Point, Spot
 from explorer.views.lines.routes import MAX_ROUTED_BOXES, MAX_SPREAD_ARROWS, routes
 from explorer_widgets.schema import EdgeView, HullView, NodeView
+
+Rect = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+Corner = tuple[float, float]
+HALF = 9.0
+"""Half the width of a corridor between two boxes."""
+WIDEST, INSET = 44.0, 30.0
+"""Maximum width of a corridor straight up; distance of another one from the corner of its box."""
+RADIUS = 9.0
+SIDEWAYS = 1.2
+"""The cost of a corridor to the side, when one up costs 1."""
+
+STRAIGHT = 0.5
+"""A line is straight if its ends differ by less."""
+CORNER = 8.0
+"""Radius of a corner between a horizontal and a vertical part."""
 
 MAX_TAGS = 60
 """Maximum number of outlines of matches to label."""
@@ -125,3 +140,160 @@ def _first_free(places: Sequence[Rect], taken: Sequence[Rect]) -> Rect:
 
 def _meets(one: Rect, other: Rect) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def cover(spots: Sequence[Spot], pad: float, joined: bool = True) -> list[Rect]:
+    """Return rectangles that together surround the boxes: one around each, and corridors if they are `joined`."""
+    rects = [(spot.left - pad, spot.top - spot.rise - pad, spot.right + pad, spot.bottom + pad) for spot in spots]
+    if not joined:
+        return rects
+    inside, outside, corridors = [0], list(range(1, len(rects))), list[Rect]()
+    while outside:
+        pairs = [(_gap(rects[one], rects[other]), one, other) for one in inside for other in outside]
+        _, one, other = min(pairs, key=lambda pair: pair[0])
+        outside.remove(other)
+        inside.append(other)
+        corridors += _corridor(rects[one], rects[other])
+    return [*rects, *corridors]
+
+
+def _gap(one: Rect, other: Rect) -> float:
+    across = max(0.0, other[0] - one[2], one[0] - other[2])
+    down = max(0.0, other[1] - one[3], one[1] - other[3])
+    return down + SIDEWAYS * across
+
+
+def _corridor(one: Rect, other: Rect) -> list[Rect]:
+    if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]:
+        return []
+    upper, lower = (one, other) if one[1] < other[1] else (other, one)
+    if upper[3] >= lower[1]:
+        left, right = (one, other) if one[0] < other[0] else (other, one)
+        middle = (max(left[1], right[1]) + min(left[3], right[3])) / 2
+        return [(left[2] - 1, middle - HALF, right[0] + 1, middle + HALF)]
+    start, end = max(upper[0], lower[0]), min(upper[2], lower[2])
+    if end - start >= 2 * HALF:
+        middle, half = (start + end) / 2, min(end - start, WIDEST) / 2
+        return [(middle - half, upper[3] - 1, middle + half, lower[1] + 1)]
+    above, below = (upper[0] + upper[2]) / 2, (lower[0] + lower[2]) / 2
+    if below > above:
+        start, end = max(above, upper[2] - INSET), min(below, lower[0] + INSET)
+    else:
+        start, end = min(above, upper[0] + INSET), max(below, lower[2] - INSET)
+    middle = (upper[3] + lower[1]) / 2
+    return [
+        (start - HALF, upper[3] - 1, start + HALF, middle + HALF),
+        (min(start, end) - HALF, middle - HALF, max(start, end) + HALF, middle + HALF),
+        (end - HALF, middle - HALF, end + HALF, lower[1] + 1),
+    ]
+
+
+def outline(rects: Sequence[Rect]) -> str:
+    """Return the outline of a union of rectangles with round corners, as an SVG path."""
+    xs = sorted({x for left, _, right, _ in rects for x in (left, right)})
+    ys = sorted({y for _, top, _, bottom in rects for y in (top, bottom)})
+    filled = {
+        (column, row)
+        for left, top, right, bottom in rects
+        for column in range(xs.index(left), xs.index(right))
+        for row in range(ys.index(top), ys.index(bottom))
+    }
+    sides: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    """Sides of the union, clockwise, keyed by the corner where they start."""
+    for column, row in sorted(filled, key=lambda cell: (cell[1], cell[0])):
+        around = (
+            ((column, row), (column + 1, row), (column, row - 1)),
+            ((column + 1, row), (column + 1, row + 1), (column + 1, row)),
+            ((column + 1, row + 1), (column, row + 1), (column, row + 1)),
+            ((column, row + 1), (column, row), (column - 1, row)),
+        )
+        for start, end, neighbour in around:
+            if neighbour not in filled:
+                sides.setdefault(start, []).append(end)
+    path = ""
+    while sides:
+        corner = next(iter(sides))
+        corners: list[Corner] = []
+        while corner in sides:
+            corners.append((xs[corner[0]], ys[corner[1]]))
+            following = sides[corner].pop()
+            if not sides[corner]:
+                del sides[corner]
+            corner = following
+        path += _rounded(_turns(corners))
+    return path
+
+
+def _turns(corners: Sequence[Corner]) -> list[Corner]:
+    """Return the corners at which the outline changes its direction."""
+    found: list[Corner] = []
+    for before, corner, after in zip([corners[-1], *corners], corners, [*corners[1:], corners[0]], strict=False):
+        if not (before[0] == corner[0] == after[0] or before[1] == corner[1] == after[1]):
+            found.append(corner)
+    return found
+
+
+def _rounded(corners: Sequence[Corner]) -> str:
+    parts: list[str] = []
+    for before, (x, y), after in zip([corners[-1], *corners], corners, [*corners[1:], corners[0]], strict=False):
+        radius = min([RADIUS, *(abs(x - end[0]) / 2 + abs(y - end[1]) / 2 for end in (before, after))])
+        start, end = _towards((x, y), before, radius), _towards((x, y), after, radius)
+        parts.append(f"{'L' if parts else 'M'}{at(*start)}Q{at(x, y)} {at(*end)}")
+    return "".join(parts) + "Z"
+
+
+def _towards(corner: Corner, other: Corner, distance: float) -> Corner:
+    (x, y), (to_x, to_y) = corner, other
+    return (x + distance * sign(to_x - x), y + distance * sign(to_y - y))
+
+
+def curve(points: Sequence[Point]) -> str:
+    """Return a smooth line through the points."""
+    return f"M{at(*points[0][:2])}" + "".join(_part(one, other) for one, other in pairwise(points))
+
+
+def _part(one: Point, other: Point) -> str:
+    if one.flat != other.flat:
+        return _corner(one, other)
+    if abs(one.y - other.y if one.flat else one.x - other.x) < STRAIGHT:
+        return f"L{at(other.x, other.y)}"
+    if one.flat:
+        middle = (one.x + other.x) / 2
+        return f"C{at(middle, one.y)} {at(middle, other.y)} {at(other.x, other.y)}"
+    middle = (one.y + other.y) / 2
+    return f"C{at(one.x, middle)} {at(other.x, middle)} {at(other.x, other.y)}"
+
+
+def _corner(one: Point, other: Point) -> str:
+    """Return a horizontal and a vertical part with a round corner between them."""
+    x, y = (other.x, one.y) if one.flat else (one.x, other.y)
+    across, down = CORNER * sign(other.x - one.x), CORNER * sign(other.y - one.y)
+    start, end = ((x - across, y), (x, y + down)) if one.flat else ((x, y - down), (x + across, y))
+    return f"L{at(*start)}Q{at(x, y)} {at(*end)}L{at(other.x, other.y)}"
+
+
+def arrow_head(points: Sequence[Point]) -> str:
+    """Return the head of an arrow that ends at the last point."""
+    before, tip = points[-2], points[-1]
+    back = -7 * (sign(tip.x - before.x if tip.flat else tip.y - before.y) or 1)
+    return f"M{at(tip.x, tip.y)}" + (f"l{back} -4v8Z" if tip.flat else f"l-4 {back}h8Z")
+
+
+def along(points: Sequence[Point], share: float) -> tuple[float, float]:
+    """Return the point at this share of a line."""
+    parts = len(points) - 1
+    part = min(parts - 1, int(share * parts))
+    one, other, u = points[part], points[part + 1], share * parts - part
+    steep, even = 3 * u * u * (1 - u) + u**3, 1.5 * u * (1 - u) ** 2 + 1.5 * u * u * (1 - u) + u**3
+    for_x, for_y = (even, steep) if one.flat and other.flat else (steep, even)
+    return one.x + (other.x - one.x) * for_x, one.y + (other.y - one.y) * for_y
+
+
+def sign(value: float) -> int:
+    """Return 1, 0 or -1."""
+    return (value > 0) - (value < 0)
+
+
+def at(x: float, y: float) -> str:
+    """Return a point in the syntax of SVG paths."""
+    return f"{round(x, 1):g} {round(y, 1):g}"

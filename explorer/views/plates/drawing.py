@@ -11,16 +11,17 @@ from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.lanes import LayerTimes
 from explorer.views.names import names_of
-from explorer.views.plates.blocked import blocked_text, blocking_layers
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
-from explorer.views.plates.operators import OPERATOR_LABEL
 from explorer.views.plates.routes import Wiring, wire_plates
 from explorer.views.plates.times import plate_times
 from explorer.views.plates.words import (
     MAX_LINES,
     MAX_SENT_READS,
+    OPERATOR_LABEL,
+    blocked_text,
+    blocking_layers,
     calls_text,
     label_width,
     news_text,

@@ -6,14 +6,31 @@ Questions and reasons are those of the matcher, which the trace has.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription
+from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription, type_title
 from explorer.views.hulls import Stop, near_miss_nodes, stops_of
-from explorer.views.index import TraceIndex, owner
-from explorer.views.plates.blocked import WHOLE
-from explorer.views.plates.rules import parts_of
+from explorer.views.index import TraceIndex, cached, owner
+from explorer.views.plates.words import WHOLE
 from explorer.views.sentences import titles_of
 from explorer.views.words import ordinal
-from explorer_widgets.schema import AttemptView, HullView, LensView
+from explorer_widgets.schema import (
+    AttemptView,
+    EntryView,
+    HullView,
+    LensView,
+    NodeKind,
+    PartView,
+    PictureView,
+    RuleView,
+    WhatIfView,
+)
+
+ACCEPTED = RefusalKind.DECLINED.ask().text
+"""The last question of a rule that may decline a match."""
+
+WHAT_IF = "what-if:"
+"""Begins the request of an answer; the id of the hull follows."""
+MAX_MARKED = 500
+"""Maximum number of matches of an answer that are marked."""
 
 MAX_ATTEMPTS = 2_000
 """Maximum number of matches of a hull that are shown one by one; more are counted."""
@@ -191,3 +208,100 @@ def _offending(
             return [(node, cells[-2])]
         case _:
             return []
+
+
+def rule_views(index: TraceIndex, hulls: Sequence[HullView]) -> dict[str, RuleView]:
+    """Return the rules of the lenses of some hulls, by name."""
+    names = [lens["rule"] for hull in hulls if (lens := hull.get("lens"))]
+    rivals = [
+        attempt["rival"]["rule"]
+        for hull in hulls
+        if (lens := hull.get("lens"))
+        for attempt in lens["attempts"]
+        if "rival" in attempt
+    ]
+    return {name: _rule(index, name) for name in dict.fromkeys([*names, *rivals]) if name in index.rules}
+
+
+@cached
+def _rule(index: TraceIndex, name: str) -> RuleView:
+    """Return the small picture of a rule: what it looks for, what it makes, and the questions at each entry."""
+    rule = index.rules[name]
+    finds: list[EntryView] = [
+        {
+            "title": type_title(entry),
+            "kind": _kinds(index).get(entry, "operator"),
+            "questions": questions,
+            "place": ordinal(number),
+        }
+        for number, (entry, questions) in enumerate(zip(rule.entries, _questions(rule), strict=True), start=1)
+    ]
+    return {"name": name, "meaning": rule.doc, "finds": finds, "makes": _makes(index, name)}
+
+
+def _questions(rule: RuleDescription) -> list[list[str]]:
+    """Return the questions at each entry; without recorded questions, only the type."""
+    asked = rule.questions or tuple((RefusalKind.WRONG_TYPE.ask(entry),) for entry in rule.entries)
+    found = [[question.text for question in questions] for questions in asked]
+    if rule.guarded:
+        found[-1].append(ACCEPTED)
+    return found
+
+
+@cached
+def _kinds(index: TraceIndex) -> Mapping[str, NodeKind]:
+    """Return the kind of each type of layer in the trace."""
+    records = map(index.record, range(len(index.table.nodes)))
+    return {record.type: record.kind for record in records}
+
+
+@cached
+def _makes(index: TraceIndex, name: str) -> list[PartView]:
+    """Return what a rule makes, as its first rewrite in the trace shows it; empty if it has none, or of parameters."""
+    for step in index.trace.steps:
+        for rewrite in step.applied:
+            if rewrite.rule == name and not rewrite.parameter_path:
+                return parts_of(index, step.index, rewrite.added)
+    return []
+
+
+def parts_of(index: TraceIndex, step: int, nodes: Sequence[int]) -> list[PartView]:
+    """Return the titles and kinds of layers after a step."""
+    state = index.state(step)
+    records = [index.record(int(state.node[node])) for node in nodes if state.present[node]]
+    return [{"title": record.title, "kind": record.kind} for record in records]
+
+
+def add_what_ifs(index: TraceIndex, view: PictureView, near_misses: str | None = None, only: str | None = None) -> None:
+    """Add to the near misses of a picture what their rules would match if they were not refused.
+
+    `near_misses` is the pattern whose near misses are drawn, `only` the id of a single hull. Pictures without a rule
+    lens do not change.
+    """
+    lenses = _lenses(view)
+    wanted = lenses if only is None else {name: lens for name, lens in lenses.items() if name == only}
+    if not wanted:
+        return
+    for stop in (stop for stops in stops_of(index, view["step"], near_misses) for stop in stops):
+        first, lens = stop.attempts[0], wanted.get(stop.view["id"])
+        if isinstance(first, MatchRefused) and lens is not None:
+            lens["what_if"] = _what_if(index, view["step"], first)
+
+
+def offer_what_ifs(view: PictureView) -> None:
+    """Let a reader ask what the rules of the near misses of a picture would match."""
+    for lens in _lenses(view).values():
+        lens["what_if"] = {"text": "", "matches": []}
+
+
+def _lenses(view: PictureView) -> dict[str, LensView]:
+    """The lenses of the near misses, by the id of the hull."""
+    hulls = (*view["hulls"], *view.get("misses", ()))
+    return {hull["id"]: hull["lens"] for hull in hulls if hull["kind"] == "near-miss" and "lens" in hull}
+
+
+def _what_if(index: TraceIndex, step: int, miss: MatchRefused) -> WhatIfView:
+    answer = index.trace.what_if(miss, step)
+    marked = answer.matches[:MAX_MARKED]
+    cut = f" The first {MAX_MARKED} are marked." if len(answer.matches) > MAX_MARKED else ""
+    return {"text": answer.reason + cut, "matches": [[*nodes] for nodes in marked]}

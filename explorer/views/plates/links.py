@@ -8,7 +8,7 @@ from explorer.trace import MissedFold
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.plates.layout import BELOW
-from explorer.views.plates.links_svg import LINE
+from explorer.views.plates.plates_svg import LINE
 from explorer.views.plates.routes import Wiring
 from explorer_widgets.schema import LinkView
 

@@ -1,6 +1,6 @@
 """A grouping drawn as plates: a cell for each layer, where its variables are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from explorer.views.box import Box, ShownMode
@@ -19,16 +19,22 @@ from explorer.views.plates.drawing import (
     wiring_of,
 )
 from explorer.views.plates.labels_svg import word_rects
-from explorer.views.plates.legend import link_legend, plates_legend
-from explorer.views.plates.lens import lens_hulls
+from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
-from explorer.views.plates.rules import rule_views
-from explorer.views.plates.svg import plates_elements
+from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
 from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD, OUTPUT
-from explorer_widgets.schema import ColourBy, LegendItem, LookView, Mode, NodeView, PictureView
+from explorer_widgets.schema import ColourBy, EdgeView, LegendItem, LinkView, LookView, Mode, NodeView, PictureView
+from explorer_widgets.theme import KINDS
+
+MARKS = {
+    "matched": "part of a match",
+    "new": "made by this step",
+    "lost": "lost a conflict",
+    "near-miss": "near miss",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +126,31 @@ def _spots_before(request: Request) -> dict[str, Spot]:
     return {
         name: Spot(x, y, w, h, STACK if one.plate.node is not None else 0.0) for (name, one), (x, y, w, h) in places
     }
+
+
+def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured: bool) -> list[LegendItem]:
+    """Return the legend of a picture; `coloured` says whether cells have the colours of something but their kind."""
+    plates = [node["plate"] for node in nodes if "plate" in node]
+    kinds = {node["kind"] for node in nodes}
+    marks = {mark for plate in plates for mark in plate.get("marks", {})}
+    items = [] if coloured else _items("cell", ((name, kind.words) for name, kind in KINDS.items() if name in kinds))
+    if any(plate["gap"] for plate in plates):
+        items += _items("cell", [("apart", "apart: each is a call")])
+    if any(not plate["gap"] for plate in plates):
+        items += _items("cell", [("folded", "closed up: slices of one call")])
+    if any(edge["read"] is None for edge in edges):
+        items += _items("line", [("edge", "read by a separate call")])
+    if any(edge["read"] and not edge["copied_bytes"] for edge in edges):
+        items += _items("line", [("viewLine", "read as a view, nothing is copied")])
+    if any(edge["copied_bytes"] for edge in edges):
+        items += _items("line", [("copyLine", "read by copying")])
+    return items + _items("mark", ((mark, text) for mark, text in MARKS.items() if mark in marks))
+
+
+def link_legend(links: Sequence[LinkView]) -> list[LegendItem]:
+    """Return the entry of the legend for missed folds, if there are any."""
+    return _items("line", [("nearMiss", "nearly folded together")] if links else [])
+
+
+def _items(channel: str, texts: Iterable[tuple[str, str]]) -> list[LegendItem]:
+    return [{"channel": channel, "role": role, "sign": "", "text": text} for role, text in texts]  # pyright: ignore[reportReturnType]

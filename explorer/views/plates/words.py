@@ -1,16 +1,22 @@
 """What is written at a plate."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from explorer.trace import Rewritten
+from explorer.trace import Refusal, RefusalKind, Rewritten
 from explorer.views.boxes import results_text
 from explorer.views.changes import CHANGED, node_changes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, plates_of
-from explorer.views.plates.operators import operator_news
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.plate_look import PLATES
+
+OPERATOR_LABEL = 118.0
+"""Room for `256 = 16×16 units` at a plate, in pixels."""
+
+WHOLE = (RefusalKind.DECLINED, RefusalKind.REVERTED)
+"""Kinds of refusals after the whole pattern has matched."""
 
 BOLD, PLAIN = 0.557, 0.53
 """Estimated width of a character, in parts of the size of the font."""
@@ -161,3 +167,77 @@ def _lost_cells(index: TraceIndex, step: int, plate: Plate) -> int:
     layers = set(plate.ids)
     before = [other for other in plates_of(index, step - 1).plates if layers < set(other.ids)]
     return len(before[0].cells) - len(plate.cells) if before else 0
+
+
+def operator_news(index: TraceIndex, step: int, plate: Plate) -> str:
+    """Return what an operator did to the units of a plate, or to its layers: `8 = 4×2 units`, `was Categorical`.
+
+    Empty if its layers differ in that, and for layers that are as before; but the outputs of circuits that are not
+    combined yet say of which they are: `output of A`.
+    """
+    circuits = index.circuits_at(step)
+    applied = index.step(step).operator
+    is_made = applied is not None and any(layer in applied.sources for layer in plate.ids)
+    if len(circuits) > 1 and not is_made:
+        outputs = set(index.state(step).outputs)
+        return f"output of {circuits[plate.circuit].formula}" if outputs.intersection(plate.ids) else ""
+    found = {_news_of_layer(index, step, layer) for layer in plate.ids}
+    return found.pop() if len(found) == 1 else ""
+
+
+@cached
+def _news_of_layer(index: TraceIndex, step: int, layer: int) -> str:
+    applied = index.step(step).operator
+    if applied is None or layer not in applied.sources:
+        return ""
+    before, after = index.before(step), index.state(step)
+    made = index.record(int(after.node[layer]))
+    sources = [index.record(int(before.node[source])) for source in applied.sources[layer]]
+    units = [int(source.config["num_output_units"]) for source in sources]
+    now = int(made.config["num_output_units"])
+    titles = {source.title for source in sources}
+    if layer in applied.sources[layer] and len(titles) == 1 and made.title not in titles:  # replaced
+        return f"was {titles.pop()}"
+    if len(units) == 1 and units != [now]:
+        return f"{units[0]:,} → {now:,} units"
+    if len(units) == 2 and units[0] * units[1] == now:
+        return f"{now:,} = {units[0]:,}×{units[1]:,} units"
+    return "new" if not sources else ""
+
+
+@cached
+def _blocked(index: TraceIndex, step: int) -> Mapping[int, Sequence[Refusal]]:
+    """Return the attempts of a step that were blocked, by their root."""
+    found: dict[int, list[Refusal]] = {}
+    for miss in index.step(step).refusals:
+        refusal = miss.refusal
+        is_near = refusal.entry > 0 and refusal.kind is not RefusalKind.WRONG_TYPE
+        if not miss.parameter_path and (is_near or refusal.kind in WHOLE):
+            found.setdefault(refusal.root, []).append(refusal)
+    return found
+
+
+def blocking_layers(index: TraceIndex, step: int) -> set[int]:
+    """Return the layers that blocked a match of a step."""
+    return {refusal.node for refusals in _blocked(index, step).values() for refusal in refusals}
+
+
+def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
+    """Return how many matches with their root at a plate were blocked, for the pattern with the most; empty if none.
+
+    `16 of 20 matched`, or `4 of 20 blocked` if none matched; with `at least` if not all were kept; `blocked` on
+    a plate of one cell.
+    """
+    refusals = _blocked(index, step)
+    counts = Counter(refusal.pattern for layer in plate.ids for refusal in refusals.get(layer, ()))
+    if plate.node is not None or not counts:
+        return ""
+    pattern, blocked = counts.most_common(1)[0]
+    layers = set(plate.ids)
+    matched = sum(match.rule == pattern and match.root in layers for match in index.step(step).matches)
+    least = "at least " if index.step(step).refusals_over.get(pattern) else ""
+    if matched:
+        return f"{matched:,} of {least}{matched + blocked:,} matched"
+    if len(layers) == 1:
+        return "blocked"
+    return f"{least}{blocked:,} of {len(layers):,} blocked"

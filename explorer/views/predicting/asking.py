@@ -1,18 +1,17 @@
 """Create questions about a step, and check answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import cast
 
 import numpy as np
 
-from explorer.errors import CircuitError, DataTypeError, UnknownNameError, check_name
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, check_name, unknown_name
 from explorer.symbolic.checks import is_integer
+from explorer.trace import Refusal, RefusalKind, Step, type_title
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.conflicts import check_winner, question_about_conflict, winner_questions
 from explorer.views.predicting.counts import check_layers, check_stat, layers_question, stat_question
 from explorer.views.predicting.folds import check_fold, fold_questions, question_about_fold
-from explorer.views.predicting.matches import check_match, match_questions, question_about_match
 from explorer.views.predicting.question import (
     KINDS,
     Answer,
@@ -21,8 +20,14 @@ from explorer.views.predicting.question import (
     Verdict,
     askable,
     first_that_changes,
+    grouping_of,
     noun_of,
+    where,
 )
+from explorer.views.words import list_text
+
+MAX_ENTRIES_CHARS = 80
+"""Maximum length of a pattern's entries in a question; tensor-level rules have dozens of operators."""
 
 TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "stat": ("stat",)}
 """Options in addition to the step, by kind of question."""
@@ -117,3 +122,137 @@ def _layers_of(index: TraceIndex, answer: object) -> list[int]:
     for node in nodes:
         index.trace.lineage(node)
     return nodes
+
+
+def winner_questions(index: TraceIndex, step: Step) -> Iterator[Question]:
+    """Yield a question about each conflict between two matches on layers."""
+    for lost in step.lost if step.error is None else ():
+        loser, winner = step.matches[lost.loser], step.matches[lost.winner]
+        if lost.parameter_path or (loser.rule, loser.nodes) == (winner.rule, winner.nodes):
+            continue
+        choices = sorted((match.nodes, _match_text(match.rule, match.nodes)) for match in (loser, winner))
+        text = f"Both of these matches claim {noun_of(index)} {lost.node}. Which one is applied?"
+        nodes = tuple(dict.fromkeys((*loser.nodes, *winner.nodes)))
+        names = tuple(choice for _, choice in choices)
+        yield Question("winner", text, step.index, nodes, names, group_by=grouping_of(index, step))
+
+
+def question_about_conflict(index: TraceIndex, step: Step | None, node: int | None) -> Question:
+    """Return the question about the first conflict, or the first one that involves a node.
+
+    Raises: CircuitError if there is none.
+    """
+    steps = index.trace.steps if step is None else (step,)
+    found = (question for one in steps for question in winner_questions(index, one))
+    question = next((one for one in found if node is None or node in one.nodes), None)
+    if question is None:
+        at = "" if node is None else f" that node {node} is part of"
+        raise CircuitError(f"there is no conflict between two matches{at} in {where(step)}")
+    return question
+
+
+def check_winner(index: TraceIndex, question: Question, answer: str) -> Verdict:
+    """Check a choice. Raises: UnknownNameError if the step does not have this conflict."""
+    step = index.step(question.step)
+    for lost in step.lost:
+        loser, winner = step.matches[lost.loser], step.matches[lost.winner]
+        names = {_match_text(match.rule, match.nodes) for match in (loser, winner)}
+        if names == set(question.choices):
+            won, lost_to_it = _match_text(winner.rule, winner.nodes), _match_text(loser.rule, loser.nodes)
+            right = answer == won
+            why = f"{lost_to_it} lost by the strategy {lost.strategy}: {lost.reason}."
+            return Verdict(right, f"{'Right' if right else f'No: {won} is applied'}. {why}", winner.nodes)
+    raise UnknownNameError(f"step {question.step} has no conflict of {' and '.join(question.choices)}")
+
+
+def _match_text(rule: str, nodes: Sequence[int]) -> str:
+    return f"{rule} at {list_text(nodes)}"
+
+
+def match_questions(index: TraceIndex, step: Step) -> list[Question]:
+    """Return questions for each rule on layers: at its first match, and at the near miss that got furthest."""
+    found: list[tuple[int, str]] = []
+    for rule in index.trace.rules:
+        if rule.kind == "parameter":
+            continue
+        match = next((m for m in step.matches if m.rule == rule.name), None)
+        misses = [r.refusal for r in step.refusals if r.refusal.pattern == rule.pattern and not r.parameter_path]
+        misses = [refusal for refusal in misses if refusal.kind is not RefusalKind.DECLINED]
+        if match is not None:
+            found.append((match.root, rule.pattern))
+        if misses:
+            furthest = max(misses, key=lambda refusal: refusal.progress)
+            found.append((furthest.root, rule.pattern))
+    ordered = sorted(found)  # by layer, so that the order does not reveal the matches
+    return [_match_question(index, step, node, pattern) for node, pattern in ordered]
+
+
+def _match_question(index: TraceIndex, step: Step, node: int, pattern: str) -> Question:
+    entries = _entries(index, pattern)
+    spelled = f" ({entries})" if len(entries) <= MAX_ENTRIES_CHARS else ""
+    return Question(
+        "matches",
+        f"Does the pattern {pattern}{spelled} match at {noun_of(index)} {node}?",
+        step.index,
+        (node,),
+        ("yes", "no"),
+        pattern,
+        group_by=grouping_of(index, step),
+    )
+
+
+def question_about_match(index: TraceIndex, step: Step | None, node: int | None, pattern: str | None) -> Question:
+    """Return the question about a pattern at a node, by default the first match or near miss.
+
+    Raises: UnknownNameError for an unknown pattern; CircuitError if there is nothing to ask.
+    """
+    patterns = [rule.pattern for rule in index.trace.rules]
+    if pattern is not None and pattern not in patterns:
+        raise unknown_name("pattern", pattern, patterns)
+    if any(rule.kind == "parameter" for rule in index.trace.rules if rule.pattern == pattern):
+        raise CircuitError(
+            f"the pattern {pattern} is tried inside parameters; ask about a pattern of {noun_of(index)}s"
+        )
+    if pattern is not None and node is not None:
+        at = index.trace.why_not(pattern, node, None if step is None else step.index).step
+        return _match_question(index, askable(index, at), node, pattern)
+    steps = [one for one in index.trace.steps[index.trace.start + 1 :] if one.error is None] if step is None else [step]
+    questions = (question for one in steps for question in match_questions(index, one))
+    found = next((one for one in questions if node in (None, *one.nodes) and pattern in (None, one.pattern)), None)
+    if found is None:
+        what = "no pattern" if pattern is None else f"the pattern {pattern} never"
+        at = "" if node is None else f" at node {node}"
+        raise CircuitError(f"{what} matched or nearly matched{at} in {where(step)}; pass node= and pattern=")
+    return found
+
+
+def check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
+    """Check yes or no against the matcher, and quote its reason."""
+    (node,) = question.nodes
+    found = index.trace.why_not(question.pattern, node, question.step)
+    match = next(
+        (
+            m
+            for m in index.step(question.step).matches
+            if m.rule == question.pattern and m.root == node and not m.parameter_path
+        ),
+        None,
+    )
+    fits = found.matched or _is_left_alone(index, found.refusal)
+    right = answer == fits
+    reason = found.reason[0].upper() + found.reason[1:]
+    if fits and not found.matched:
+        reason = f"The pattern matches; {found.reason}"
+    nodes = (node,) if match is None else match.nodes
+    at = f" ({list_text(nodes)})" if match is not None else ""
+    return Verdict(right, f"{'Right' if right else 'No'}. {reason}{at}.", nodes)
+
+
+def _is_left_alone(index: TraceIndex, refusal: Refusal | None) -> bool:
+    """Return whether a pattern matched but its guard declined; at the tensor level, a guard is part of the pattern."""
+    return refusal is not None and refusal.kind is RefusalKind.DECLINED and index.trace.level.declines_matches
+
+
+def _entries(index: TraceIndex, pattern: str) -> str:
+    rule = next(rule for rule in index.trace.rules if rule.pattern == pattern)
+    return " over ".join(map(type_title, rule.entries))

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 import explorer
 from explorer.views import Picture, TraceIndex, picture
-from explorer.views.plates.cells_svg import cells_of, line_elements
 from explorer.views.plates.labels_svg import words_of
 from explorer.views.plates.layout import ABOVE
+from explorer.views.plates.plates_svg import cells_of, line_elements
 from tests.views.showing import SMALL, every_step, index_of
 
 LARGE = [pytest.param(name, marks=pytest.mark.fuzz) for name in ("hclt", "logic", "sos", "mnist", "poon-domingos")]
