@@ -102,13 +102,18 @@ from explorer.views.recording import (
     empty_recording as empty_recording,
     recording as recording,
 )
+from explorer.views.request import PatternTrial as PatternTrial
 from explorer.views.speed_ups import SpeedUp as SpeedUp, speed_up as speed_up
 from explorer.views.static_svg import static_svg as static_svg
 from explorer.views.steps import hide_results as hide_results, steps as steps
 from explorer.views.story import SLIDES as SLIDES, SlidesName as SlidesName, slide_at as slide_at, story as story
 from explorer.views.thumbnail import thumbnail as thumbnail
-from explorer.views.timing_conditions import conditions as conditions, memory_table as memory_table
-from explorer.views.timing_words import crossover_text as crossover_text, no_cuda_text as no_cuda_text
+from explorer.views.timing_words import (
+    conditions as conditions,
+    crossover_text as crossover_text,
+    memory_table as memory_table,
+    no_cuda_text as no_cuda_text,
+)
 from explorer.views.timings import (
     INTERVALS as INTERVALS,
     backend_bars as backend_bars,
@@ -120,5 +125,4 @@ from explorer.views.timings import (
     sweep_bars as sweep_bars,
     time_change_bars as time_change_bars,
 )
-from explorer.views.trials import PatternTrial as PatternTrial
 from explorer.views.words import bytes_text as bytes_text, list_text as list_text, plural as plural

@@ -37,7 +37,7 @@ def bars_view(
     *,
     log: bool = False,
 ) -> BarsView:
-    """Return a chart of bars; the columns and rows are those of its table."""
+    """Return a chart of bars; `columns` and `rows` fill its table."""
     return {
         "version": VERSION,
         "title": title,

@@ -1,26 +1,69 @@
-"""The content of a box: title, detail, kind, folds, bytes."""
+"""Boxes, each some nodes drawn as one, and their content: title, detail, kind, folds, bytes, names."""
 
+import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Literal
 
 import numpy as np
 
 from explorer.trace import NodeRecord
-from explorer.views.box import Box
 from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import Grid
 from explorer.views.scopes import node_scopes
-from explorer.views.states import State
+from explorer.views.states import ABSENT, IntArray, State
 from explorer.views.words import list_text, plural, scope_text
-from explorer_widgets.schema import NodeKind
+from explorer_widgets.schema import Change, NodeKind
+
+ShownMode = Literal["before", "after", "diff"]
+
+MAX_NAMES = 4
+"""Maximum number of names in the name of one layer."""
 
 DETAIL_CHARACTER, SIDES = 6.9, 18.0
 """Width of a character of the detail, and total margin on both sides."""
-
 MAX_TITLE = 18
 """Maximum number of characters of a title with the variables of a layer."""
 MAX_NAMED = 2_000
 """Layers have their variables in their titles up to this many layers; finding them takes time for each."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Nodes drawn as one box. `level` is that after the step, or before it for removed nodes."""
+
+    id: str
+    ids: tuple[int, ...]
+    change: Change
+    level: int
+    level_before: int
+    roles: int
+    merges: int | None = None
+    """For a folded node: the position of the box of exactly its slices, if any, which it replaces."""
+    merged: int | None = None
+    """For such a box of slices: the position of the folded node's box."""
+    only: Literal["before", "after"] | None = None
+    """For a plate that gains or loses some of its layers: the state that has it."""
+
+    @property
+    def before(self) -> bool:
+        """Return whether its nodes existed before the step."""
+        return self.change != "added" and self.merges is None and self.only != "after"
+
+    @property
+    def after(self) -> bool:
+        """Return whether its nodes exist after the step."""
+        return self.change != "removed" and self.merged is None and self.only != "before"
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """The boxes of a step; the arrays map each id to the position of its box before and after the step, or -1."""
+
+    boxes: tuple[Box, ...]
+    before: IntArray
+    after: IntArray
 
 
 def state_of_box(index: TraceIndex, step: int, box: Box) -> State:
@@ -140,3 +183,51 @@ def parameter_count(record: NodeRecord) -> int:
         for node in parameter.nodes
         if node.leaves and isinstance(node.config.get("shape"), list | tuple)
     )
+
+
+def box_id(ids: IntArray) -> str:
+    """Return an id that depends only on the nodes: `n12` for one; first id, count and checksum for several."""
+    if len(ids) == 1:
+        return f"n{ids[0]}"
+    return f"g{ids[0]}x{len(ids)}-{zlib.crc32(ids.astype('<i4').tobytes()):08x}"
+
+
+def with_folds(index: TraceIndex, step: int, boxes: list[Box]) -> Boxes:
+    """Let each folded node replace the box of its slices, if they fill exactly one."""
+    place = {box.id: i for i, box in enumerate(boxes)}
+    for group in index.step(step).folds:
+        if group.members == (group.node,):
+            continue
+        slices = place.get(box_id(np.array(sorted(group.members), np.int32)))
+        folded = place[f"n{group.node}"]
+        if slices is not None:
+            boxes[slices] = replace(boxes[slices], change="changed", merged=folded)
+            boxes[folded] = replace(boxes[folded], change="changed", merges=slices)
+    before, after = np.full(index.size, ABSENT, np.int32), np.full(index.size, ABSENT, np.int32)
+    for i, box in enumerate(boxes):
+        if box.before:
+            before[list(box.ids)] = i
+        if box.after:
+            after[list(box.ids)] = i
+    return Boxes(tuple(boxes), before, after)
+
+
+def is_shown(box: Box, mode: ShownMode) -> bool:
+    """Return whether a box is drawn in a mode; `diff` shows a folded node instead of the box it replaces."""
+    if mode == "diff":
+        return box.merged is None
+    return box.before if mode == "before" else box.after
+
+
+@cached
+def name_of(index: TraceIndex, layer: int) -> str:
+    """Return the name of a layer, or the names of those that it was made from; empty if they have none."""
+    if not index.trace.level.has_circuit or not index.symbolic_names:
+        return ""
+    names = (index.symbolic_names.get(symbolic) for symbolic in index.trace.lineage(layer).symbolic)
+    return list_text([name for name in names if name], MAX_NAMES)
+
+
+def names_of(index: TraceIndex, layers: Sequence[int]) -> list[str]:
+    """Return the name of each layer; a negative id is a slice whose layer is not known."""
+    return [name_of(index, layer) if layer >= 0 else "" for layer in layers]

@@ -1,4 +1,4 @@
-"""The buffers of a program over time: when each is alive, where it lies, and where the most memory is needed."""
+"""The buffers of a program over time: lifetimes, addresses, the peak; and their drawing as SVG."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from explorer.graph import Graph
 from explorer.trace import SHARING_WORDS, BufferRecord, MemoryRecord, NodeRecord
-from explorer.views.box import ShownMode
+from explorer.views.boxes import ShownMode
 from explorer.views.index import TraceIndex, cached
 from explorer.views.layer_spans import layer_spans, layer_words, undrawn_layers
 from explorer.views.looks import css
@@ -90,7 +90,7 @@ def names_at(index: TraceIndex, step: int) -> Mapping[int, str]:
 
 
 def height_of(memory: MemoryRecord) -> int:
-    """Return the bytes up to which buffers are drawn: those of the plan, or of all buffers above one another."""
+    """Return the height of the drawing in bytes: the plan, or all buffers stacked."""
     return memory.size_bytes if memory.is_planned else sum(buffer.size_bytes for buffer in memory.buffers)
 
 
@@ -114,7 +114,7 @@ def listing_of(memory: MemoryRecord) -> list[ListedView]:
 
 
 def memory_text(memory: MemoryRecord, noun: str = "buffer") -> str:
-    """Say how much memory is needed, and whether it could be less; `noun` is that of what is kept."""
+    """Say how much memory is needed, and whether it could be less; `noun` names what is kept."""
     if not memory.buffers:
         return f"No {noun}s: every result is an output or a view."
     buffers = plural(len(memory.buffers), noun)
@@ -279,7 +279,7 @@ def _height_of_layers(shown: BuffersView) -> float:
 
 
 def _parts(shown: BuffersView, x: float, y: float, per_moment: float) -> list[str]:
-    """Return a line where each part of the program begins, and its name: that of a narrow one in a line of its own."""
+    """Return a line where each part of the program begins, and its name, on a separate line if the part is narrow."""
     found: list[str] = []
     bottom = y + HEIGHT + _height_of_layers(shown)
     for (at, name), line in zip(shown["parts"], _rows_of_parts(shown), strict=True):

@@ -1,4 +1,4 @@
-"""What a step did to each node, and the roles of nodes in its matches."""
+"""The change of each node in a step, and the roles of nodes in its matches."""
 
 import numpy as np
 

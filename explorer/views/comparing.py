@@ -161,7 +161,7 @@ _WAYS: tuple[tuple[str, bool, Callable[[_Kind], object]], ...] = (
     ("type and level", False, lambda kind: kind[1:]),
     ("type", False, lambda kind: kind[1]),
 )
-"""What is compared, from strict to loose, and whether it requires equal variables in both circuits."""
+"""Comparisons from strict to loose, and whether each requires equal variables in both circuits."""
 
 
 def _by_kind(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex, other_step: int) -> Counterparts:

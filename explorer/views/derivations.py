@@ -81,7 +81,7 @@ def _drawn(circuit: Circuit, whole: Circuit, index: TraceIndex) -> DrawnCircuitV
 
 
 def _units_text(circuit: Circuit, layers: Iterable[int]) -> str:
-    """How many output units the layers have: `16`, or `1 to 16`."""
+    """Return the number of output units of the layers: `16`, or `1 to 16`."""
     units = [circuit.graph.nodes[layer].num_output_units for layer in layers]
     low, high = min(units), max(units)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -28,7 +28,7 @@ def film(
 ) -> list[FrameView]:
     """Return a frame for the first step, and one for each that changed something or failed, in order.
 
-    `times` are the measured times after steps, `layer_times` those of layers; `missing` says why a device has none.
+    `times` are the measured times after steps, `layer_times` the times of layers; `missing` says why a device has none.
     """
     steps = [step for step in index.trace.steps if step.matters]
     undrawn = _undrawn_text(index, steps)

@@ -1,4 +1,4 @@
-"""The boxes of a step: which nodes share a box, and what the step did to them.
+"""The boxes of a step and the arrows between them.
 
 The pictures before, after and of the difference share one partition, so switching between them moves nothing. Nodes
 share a box if they agree on the grouping (level and fold key; scope; none), on what the step did to them, and on their
@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.views.box import Box, Boxes, ShownMode, box_id, with_folds
+from explorer.views.boxes import Box, Boxes, ShownMode, box_id, with_folds
 from explorer.views.changes import CHANGED, CHANGES, KEPT, match_roles, node_changes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of

@@ -1,16 +1,13 @@
-"""The outlines of matches: applied ones, winners and losers of conflicts, near misses of a chosen pattern.
-
-Or those of a trial pattern.
-"""
+"""The outlines of matches: applied ones, winners and losers of conflicts, near misses, trial matches."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal
-from explorer.views.box import Boxes, ShownMode
+from explorer.views.boxes import Boxes, ShownMode
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, owner
-from explorer.views.trials import PatternTrial
+from explorer.views.request import PatternTrial
 from explorer.views.words import ordinal, plural
 from explorer_widgets.schema import GroupBy, HullKind, HullView
 
@@ -26,9 +23,9 @@ class _Hull:
     nodes: set[int] = field(default_factory=set[int])
     count: int = 0
     varied: bool = False
-    """Whether one of them has a reason that differs from the given one."""
+    """True if one of them has a reason that differs from the given one."""
     at_least: bool = False
-    """Whether there may be more of them that were not kept."""
+    """True if there may be more of them that were not kept."""
     attempts: list[MatchFound | MatchRefused] = field(default_factory=list[MatchFound | MatchRefused])
 
 
@@ -102,7 +99,7 @@ def hulls_of(
 
 
 def stops_of(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[Stop], list[Stop]]:
-    """Return the hulls around plates before a step, and those of the near misses of other patterns.
+    """Return the hulls around plates before a step, and the hulls of near misses of other patterns.
 
     The near misses that came furthest are first.
     """

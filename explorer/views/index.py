@@ -27,7 +27,7 @@ from explorer.views.words import plural
 
 @dataclass(frozen=True)
 class NodeRead:
-    """How a folded node reads its inputs: the kind, and the slices and copied bytes per input.
+    """The reads of a folded node: the kind, and the slices and copied bytes per input.
 
     `reason` is why it reads so, if slices were ordered for it or for other nodes.
     """
@@ -227,7 +227,7 @@ class TraceIndex:
 
     @cached_property
     def reads(self) -> Mapping[int, NodeRead]:
-        """How each folded node reads its inputs."""
+        """Return the reads of each folded node."""
         if not self.groups and not self.trace.steps[0].snapshot.reads:
             return {}
         last = self.trace.steps[-1].snapshot

@@ -1,6 +1,6 @@
-"""Lanes: whose times are shown side by side: each device of this machine, and of a machine with a recorded run.
+"""Lanes of times shown side by side: each device of this machine, and of a machine with a recorded run.
 
-A backend on a device has a lane of its own, besides that of the layers.
+A backend on a device has its own lane in addition to the layers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def main_lane(lanes: Mapping[str, object]) -> str | None:
 def with_more_lanes(
     known: Mapping[int, Mapping[str, Measured]], found: Mapping[int, Mapping[str, Measured]], *, recorded: bool
 ) -> dict[int, dict[str, Measured]]:
-    """Return what is known of each step with more times, which replace those of their own lanes only."""
+    """Return the times of each step with more times added; they replace only their own lanes."""
     result = {step: dict(lanes) for step, lanes in known.items()}
     for step, lanes in found.items():
         result.setdefault(step, {}).update({lane_of(lane, recorded=recorded): one for lane, one in lanes.items()})

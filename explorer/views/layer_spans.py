@@ -1,4 +1,4 @@
-"""Which layer runs when: the layers of the circuit, or the modules, that the instructions of a program come from."""
+"""The spans in which layers, or modules, run: the sources of the instructions of a program."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
-"""How boxes and arrows are drawn: colours as roles, borders, hatches and signs, which the renderers only draw.
+"""Looks of boxes and arrows: colours as roles, borders, hatches and signs, which the renderers only draw.
 
-A colour is the name of a role of `widgets/explorer_widgets/theme.json`, or that of a value (`value-37`).
+A colour is the name of a role of `widgets/explorer_widgets/theme.json`, or `value-37` for a value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from math import log, log2
 
 from explorer.trace import NodeRecord
-from explorer.views.box import Box
-from explorer.views.boxes import bytes_of_box
+from explorer.views.boxes import Box, bytes_of_box
 from explorer.views.index import TraceIndex
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from explorer_widgets.schema import Change, ColourBy, EdgeView, LegendItem, LookView, NodeKind, SignView
@@ -155,7 +154,7 @@ def log_scale(fills: Sequence[Fill]) -> list[float | None]:
 
 
 def fill_legend(fills: Sequence[Fill], colour_by: ColourBy, *, has_batches: bool = True) -> list[LegendItem]:
-    """Return the legend of the fills that occur; without batches, bytes are those of all rows."""
+    """Return the legend of the fills that occur; without batches, bytes count all rows."""
     if colour_by in ("time", "memory"):
         known = sorted((fill.value, fill.text) for fill in fills if fill.value)
         items: list[LegendItem] = []

@@ -1,4 +1,4 @@
-"""What a pass did to the memory of a program: counts as fields, and the words for them."""
+"""Effects of a pass on the memory of a program: counts as fields, and the words for them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from explorer.views.words import bytes_text, list_text, plural
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """What a step changed in a program: its edits, how many of them removed an instruction that runs, and memory."""
+    """Changes of a step to a program: its edits, how many of them removed an instruction that runs, and memory."""
 
     rule: str
     edits: int
@@ -20,12 +20,12 @@ class MemoryChange:
 
     @property
     def text(self) -> str:
-        """What was done, as a phrase."""
+        """Describe the edits in a phrase."""
         return WORDS[self.rule](self)
 
     @property
     def sentence(self) -> str:
-        """What was done, and what it bought in calls and in memory."""
+        """Describe the edits and the savings in calls and memory."""
         calls = len(self.before.order), len(self.after.order)
         bought = [f"{plural(calls[0], 'call')} → {calls[1]:,}"] if calls[0] != calls[1] else []
         peak = peak_text(self.before, self.after)
@@ -170,4 +170,4 @@ WORDS: Mapping[str, Callable[[MemoryChange], str]] = {
     "depth-first": _depth_first,
     "slots": _slots,
 }
-"""What each pass on programs did, in words."""
+"""Descriptions of the passes on programs."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.trace import OperatorApplied, Refusal, RefusalKind, Step, tries
-from explorer.views.box import Box, ShownMode
+from explorer.views.boxes import Box, ShownMode
 from explorer.views.changes import ADDED, CHANGED, REMOVED, node_changes
 from explorer.views.grouping import MAX_DRAWN_BOXES
 from explorer.views.index import TraceIndex
 from explorer.views.memory_words import before_memory, memory_change_of
-from explorer.views.trials import closest
+from explorer.views.request import closest
 from explorer.views.words import ordinal, plural
 from explorer_widgets.schema import ActionView
 
@@ -121,7 +121,7 @@ def actions_of(
 ) -> list[ActionView]:
     """Return the actions for the message and the note: see the closest near misses, run more rounds, draw all layers.
 
-    `near_misses` names the pattern whose near misses are already drawn; `tried`: the message is that of a trial pattern
+    `near_misses` names the pattern whose near misses are already drawn; `tried`: the message describes a trial pattern
     instead of the step's own.
     """
     entry = index.step(step)

@@ -7,8 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import check_name
-from explorer.views.box import Box, ShownMode, is_shown
-from explorer.views.boxes import detail_of, folds_of_box, forms_of, kind_of_box, state_of_box, title_of
+from explorer.views.boxes import (
+    Box,
+    ShownMode,
+    detail_of,
+    folds_of_box,
+    forms_of,
+    is_shown,
+    kind_of_box,
+    state_of_box,
+    title_of,
+)
 from explorer.views.buffers import buffers_of
 from explorer.views.graph_painter import GraphPainter
 from explorer.views.grouping import boxes_of, drawn_grouping, edge_view, edges_of
@@ -21,11 +30,19 @@ from explorer.views.looks import Forms, fill_legend, fills_of, log_scale
 from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of
 from explorer.views.plates.painter import PlatesPainter
-from explorer.views.request import Painter, Request
-from explorer.views.roles import BADGE_TEXTS, CHANGE_TEXTS, HULL_TEXTS, LOST, MISSED_FOLD, NEAR_MISS, OUTPUT
+from explorer.views.request import Painter, PatternTrial, Request
 from explorer.views.tables import table_of
-from explorer.views.trials import PatternTrial
-from explorer.views.words import bytes_text, plural
+from explorer.views.words import (
+    BADGE_TEXTS,
+    CHANGE_TEXTS,
+    HULL_TEXTS,
+    LOST,
+    MISSED_FOLD,
+    NEAR_MISS,
+    OUTPUT,
+    bytes_text,
+    plural,
+)
 from explorer_widgets.schema import (
     VERSION,
     BadgeView,
@@ -59,13 +76,13 @@ PAINTERS: Mapping[GroupBy, Painter] = {
     "none": GraphPainter(),
     "scope": GraphPainter(),
 }
-"""How each grouping is drawn."""
+"""The painter of each grouping."""
 GROUPINGS: tuple[GroupBy, ...] = tuple(PAINTERS)
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A picture as plain data, and x, y, width, height of its nodes in order, followed by those of `other`."""
+    """A picture as plain data, and x, y, width, height of its nodes in order, followed by the nodes of `other`."""
 
     view: PictureView
     coordinates: NDArray[np.float32]
@@ -98,7 +115,7 @@ def picture(
 
     `near_misses` names a pattern whose near misses get hulls and badges; `times` maps node ids to milliseconds, for
     `colour_by="time"`, which names the main lane of `layer_times`, if they are given: these are drawn as half bars of
-    plates. A `trial` replaces the step's matches, hulls and message by those of a trial pattern. A grouping of more
+    plates. A `trial` replaces the step's matches, hulls and message. A grouping of more
     than 2,000 boxes is drawn by level and fold key, with a note and the action `show-all`, unless `everything` is set.
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
@@ -241,7 +258,7 @@ def _is_kept(item: LegendItem) -> bool:
 def legend_of(
     nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView], tried: bool, noun: str
 ) -> list[LegendItem]:
-    """Return an entry for everything that occurs; `tried` says whether the matches are those of a trial pattern."""
+    """Return an entry for everything that occurs; `tried` says whether a trial pattern found the matches."""
     changes = {node["change"] for node in nodes} | {edge["change"] for edge in edges}
     kinds = {node["kind"] for node in nodes}
     hull_kinds = {hull["kind"] for hull in hulls}

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from explorer.views.box import Box, Boxes
+from explorer.views.boxes import Box, Boxes
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.layered import pull_up
@@ -26,13 +26,13 @@ from explorer_widgets.schema import GroupBy
 
 Point = tuple[float, float]
 Where = Literal["right", "left", "between", "beside", "below"]
-"""Where to look for room first: in the next columns on one side; between the rows, in the same row, or just below."""
+"""Search order for room: in the next columns on one side; between the rows, in the same row, or just below."""
 
 NARROW_COLUMNS = 4
 """A picture is narrow if its widest row initially has at most this many boxes."""
 
 CHARACTER = 8.1
-"""Width of a character of the title, which is larger than that of the detail."""
+"""Width of a character of the title, which is larger than the detail."""
 MIN_WIDTH, SIGNS_WIDTH = 160.0, 104.0
 SEARCH_COLUMNS, SEARCH_ROWS = 12, 4
 
@@ -178,7 +178,7 @@ class _Before:
 
 
 def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid: Grid) -> dict[str, Point]:
-    """Return the positions of a step from those of the step before.
+    """Return the positions of a step from the positions of the step before.
 
     A box that survives keeps its position; one that existed in an earlier step returns to its position there. One that
     shares nodes with former boxes takes the position of the one with which it shares most. New boxes are as near to

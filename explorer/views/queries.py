@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from explorer.views.closeup.glyphs import digits_on
+from explorer.views.closeup.values import digits_on
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import image_of
 from explorer.views.plates.geometry import Grid

@@ -91,7 +91,7 @@ def _add(
 
 
 def _store_buffers(recorded: RecordingView, view: PictureView) -> None:
-    """Move the buffers of a picture to those of the recording, where each state is once."""
+    """Move the buffers of a picture into the recording, which stores each state once."""
     for part in (view, *([view["other"]] if "other" in view else [])):
         if "buffers" not in part:
             continue

@@ -1,15 +1,54 @@
-"""What a picture is asked to show, and what each grouping decides about it."""
+"""Options of a picture, and the painter that draws a grouping; a trial pattern's result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from explorer.views.box import Box, ShownMode
+from explorer.trace import Refusal
+from explorer.views.boxes import Box, ShownMode
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
 from explorer.views.lines import Place
-from explorer.views.trials import PatternTrial
+from explorer.views.words import ordinal, plural
 from explorer_widgets.schema import ColourBy, GroupBy, LegendItem, LookView, Mode, NodeView, PictureView
+
+
+@dataclass(frozen=True, slots=True)
+class PatternTrial:
+    """The matcher's result for a pattern tried on the layers before or after a step.
+
+    `matches` are the layers of each match, root first; `applicable` of them can be applied together, and the rest share
+    a layer with those. `refusals` are the near misses. Of the `layers` tried, `fitting` have the type `first` of the
+    pattern's first entry.
+    """
+
+    name: str
+    first: str
+    layers: int
+    fitting: int
+    matches: tuple[tuple[int, ...], ...]
+    applicable: int
+    refusals: tuple[Refusal, ...]
+    after: bool = False
+
+    @property
+    def text(self) -> str:
+        """Describe what was found, and what stopped the closest attempts."""
+        where = f"Tried on {plural(self.layers)}; {self.fitting:,} of them have the type {self.first}."
+        if not self.matches:
+            return f"{self.name} does not match. {where} {self._closest()}".rstrip()
+        found = f"{self.name} matches {plural(len(self.matches), 'time')}."
+        if self.applicable < len(self.matches):
+            found += f" {self.applicable:,} can be applied together; the rest share a layer with those."
+        return f"{found} {where} {self._closest()}".rstrip()
+
+    def _closest(self) -> str:
+        found = closest(self.refusals)
+        if found is None:
+            return ""
+        refusal, count = found
+        blocked = f"{plural(count, 'time')} blocked at its {ordinal(refusal.entry + 1)} layer"
+        return f"Closest: {blocked} because {refusal.summary}."
 
 
 @dataclass(frozen=True)
@@ -27,7 +66,7 @@ class Request:
 
     @property
     def looks_before(self) -> bool:
-        """Whether it asks for something in the state before the step: near misses, or matches of a trial pattern."""
+        """Return whether it shows near misses or a trial pattern in the state before the step."""
         return self.near_misses is not None or (self.trial is not None and not self.trial.after)
 
     def state_step(self, shown: ShownMode) -> int:
@@ -36,16 +75,16 @@ class Request:
 
 
 class Painter(Protocol):
-    """How a grouping is drawn. The nodes, arrows, hulls and texts of a picture are the same for all."""
+    """The drawing of a grouping. The nodes, arrows, hulls and texts of a picture are the same for all."""
 
     @property
     def scoped_titles(self) -> bool:
-        """Whether titles name the variables of a layer."""
+        """True if titles name the variables of a layer."""
         ...
 
     @property
     def has_margins(self) -> bool:
-        """Whether an image shows the empty space around the boxes."""
+        """True if an image shows the empty space around the boxes."""
         ...
 
     def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
@@ -75,3 +114,13 @@ class Painter(Protocol):
     def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
         """Return the drawing as SVG elements."""
         ...
+
+
+def closest(refusals: Sequence[Refusal]) -> tuple[Refusal, int] | None:
+    """Return an example and the count of the most frequent of the attempts that got furthest."""
+    alike: dict[tuple[str, int, str, str], list[Refusal]] = {}
+    for refusal in refusals:
+        key = (refusal.pattern, refusal.entry, refusal.kind.value, refusal.what)
+        alike.setdefault(key, []).append(refusal)
+    best = max(alike.values(), key=lambda same: (same[0].progress, len(same)), default=None)
+    return None if best is None else (best[0], len(best))

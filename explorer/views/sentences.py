@@ -1,4 +1,4 @@
-"""What a step did and what it bought, in one sentence."""
+"""Describe the effect of a step in one sentence."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ GAINS: Mapping[str, tuple[Callable[[float], str], str]] = {
     "flops": (number_text, "FLOP"),
     "read_bytes": (bytes_text, "of parameters and tables read"),
 }
-"""How a sentence says the change of a statistic."""
+"""Phrases for the change of a statistic."""
 MAX_KINDS = 6
-"""How many kinds of layers or operators the sentence at the start counts."""
+"""Number of kinds of layers or operators that the first sentence counts."""
 
 
 @cached

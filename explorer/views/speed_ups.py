@@ -1,4 +1,4 @@
-"""Whether a time is faster than another: the ratio of medians, beyond the noise or within it."""
+"""Comparison of two times: the ratio of medians, beyond the noise or within it."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,6 +1,6 @@
 """A picture as a stand-alone SVG string: for saved notebooks, reports, and pages without scripts.
 
-Colours are those of the interactive drawing (Okabe-Ito), each with a sign, light and dark by the user's
+Colours match the interactive drawing (Okabe-Ito), each with a sign, light and dark by the user's
 setting. All text is escaped; nothing is fetched.
 """
 
@@ -11,7 +11,7 @@ from textwrap import wrap
 from xml.sax.saxutils import escape, quoteattr
 
 from explorer.views.buffers import buffers_height, buffers_svg
-from explorer.views.graph_svg import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE, box_path, tag_width
+from explorer.views.graph_painter import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE, box_path, tag_width
 from explorer.views.layout import MARGIN
 from explorer.views.lines import Place
 from explorer.views.looks import css, dashes, ink_on
@@ -159,7 +159,7 @@ def _distinct(items: Sequence[LegendItem]) -> list[LegendItem]:
 
 
 def frames_of(picture: Picture) -> list[Frame]:
-    """Return the frame of a picture; in mode `side`, those of both states."""
+    """Return the frame of a picture; in mode `side`, one per state."""
     frames: list[Frame] = []
     rows = picture.places
     for view in (picture.view, *([picture.view["other"]] if "other" in picture.view else [])):

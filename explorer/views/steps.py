@@ -27,7 +27,7 @@ def steps(
     layer_times: LayerTimes | None = None,
     missing: Mapping[str, str] | None = None,
 ) -> list[StepView]:
-    """Return all steps; `checks` maps steps to the results of `trace.check()`, the others are those of `film()`."""
+    """Return all steps; `checks` maps steps to the results of `trace.check()`, the others are passed to `film()`."""
     frames = {frame["step"]: frame for frame in film(index, times, layer_times, missing)}
     scenes = story(index, times)
     found: list[StepView] = []

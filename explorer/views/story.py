@@ -19,7 +19,7 @@ MAX_PLATES = 40
 """Maximum number of plates that are asked about: more cannot be read on a slide."""
 
 SlidesName = Literal["", "steps"] | SceneName
-"""What slides show: nothing, the steps, or a scene of the story."""
+"""Content of slides: nothing, the steps, or a scene of the story."""
 GuessName = Literal["guess-fuse", "guess-fold"]
 SLIDES: tuple[SlidesName, ...] = ("", "steps", *get_args(SceneName))
 MAX_RULES = 2

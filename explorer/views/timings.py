@@ -251,7 +251,7 @@ def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) ->
 
 
 def _gain_columns(what: str, devices: Sequence[str]) -> list[str]:
-    """Name the columns that compare times with that of `what`; of several devices, each has its own column."""
+    """Name the columns that compare times with `what`, one per device."""
     return [f"against {what}{'' if len(devices) == 1 else f', on {device_text(device)}'}" for device in devices]
 
 

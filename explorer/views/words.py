@@ -1,6 +1,31 @@
-"""The words on the screen: counts, sizes, names of steps."""
+"""Words on the screen: counts, sizes, names of steps, meanings of signs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from explorer_widgets.schema import Change, HullKind
+from explorer_widgets.theme import HULLS
+
+OUTPUT = "out"
+"""The sign of outputs if a circuit has several: they must not disappear inside a match."""
+MISSED_FOLD = "≠"
+LOST, NEAR_MISS = HULLS["lost"].sign, HULLS["near-miss"].sign
+CHANGE_TEXTS: Mapping[Change, str] = {
+    "added": "created by this step",
+    "removed": "removed by this step",
+    "changed": "changed by this step",
+}
+HULL_TEXTS: Mapping[HullKind, str] = {
+    "match": "match that was applied",
+    "winner": "match that won a conflict",
+    "lost": "match that lost a conflict",
+    "near-miss": "near miss",
+}
+BADGE_TEXTS: Mapping[str, str] = {
+    LOST: "lost a conflict",
+    NEAR_MISS: "near miss",
+    MISSED_FOLD: "nearly folded with another",
+    OUTPUT: "output",
+}
 
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 

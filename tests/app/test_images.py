@@ -13,8 +13,8 @@ from explorer.app.images import DENSITY, Png, bars_png, picture_png
 from explorer.templates import gallery
 from explorer.views import TraceIndex, bars_svg, picture, static_svg
 from explorer.views.bars import bars_view
-from explorer.views.roles import BADGE_TEXTS
 from explorer.views.static_svg import MAX_TOTAL_HEIGHT, MAX_WIDTH
+from explorer.views.words import BADGE_TEXTS
 from explorer_widgets.schema import BarsView, BarView
 from explorer_widgets.theme import CHANGES, HULLS, KINDS, LIGHT, TONES
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from explorer.views import Picture, picture, static_svg
-from explorer.views.graph_svg import tag_width
+from explorer.views.graph_painter import tag_width
 from explorer.views.static_svg import frames_of
 from tests.views.showing import every_step, index_of
 

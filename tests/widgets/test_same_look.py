@@ -11,7 +11,7 @@ import pytest
 import explorer
 from explorer.templates import gallery
 from explorer.views import Picture, TraceIndex, picture
-from explorer.views.graph_svg import box_path, symbol_centre
+from explorer.views.graph_painter import box_path, symbol_centre
 from explorer.views.lines import Point, arrow_head, curve
 from explorer.views.looks import line_look
 from explorer_widgets.schema import EdgeView, HullView, NodeView, PictureView

@@ -1,7 +1,6 @@
 """The close-up of a plate: how it reads memory, its parameters, its values on an input, its code."""
 
 from explorer.views.closeup.closeup import closeup as closeup, find_plate as find_plate
-from explorer.views.closeup.glyphs import digits_on as digits_on
 from explorer.views.closeup.parameters import (
     NodeValue as NodeValue,
     failure_text as failure_text,
@@ -10,6 +9,7 @@ from explorer.views.closeup.parameters import (
 from explorer.views.closeup.values import (
     Input as Input,
     StepRun as StepRun,
+    digits_on as digits_on,
     no_values as no_values,
     values_view as values_view,
 )

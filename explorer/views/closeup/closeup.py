@@ -1,11 +1,11 @@
-"""The close-up of a plate, from its parts."""
+"""The close-up of a plate, and the lines of code that run for it."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from explorer.trace import NodeRecord
-from explorer.views.box import box_id
+from explorer.views.boxes import box_id
 from explorer.views.closeup.memory import Reads, known_read, memory_view, reads_of
 from explorer.views.closeup.parameters import parameters_view, shape_text
 from explorer.views.index import NodeRead, TraceIndex

@@ -1,4 +1,4 @@
-"""How a plate reads memory: what it reads, what is copied, and its own slices, as strips with lines between them."""
+"""The memory reads of a plate: its sources, copies, and its own slices, as strips with lines between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_SOURCES = 4
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What the first slices of a plate read: its sources, and for each slice positions in their slices, in order."""
+    """The reads of the first slices of a plate: its sources, and for each slice positions in their slices, in order."""
 
     sources: Sequence[StripView]
     rows: Sequence[Sequence[int]]

@@ -1,4 +1,4 @@
-"""What a circuit computes for some inputs: the output after each step, and the value of each layer."""
+"""Values of a circuit on some inputs: outputs after each step, values of layers; digits as inputs to pick."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,19 @@ from numpy.typing import NDArray
 
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import UNKNOWN, image_of, plates_of
+from explorer.views.plates.geometry import Grid
 from explorer.views.scopes import node_scopes, slice_scopes
 from explorer.views.words import plural
 from explorer_widgets.schema import VERSION, RunView, ValuesView
+
+GLYPHS = {
+    "0": (".###.", "#...#", "#...#", "#...#", "#...#", "#...#", ".###."),
+    "1": ("..#..", ".##..", "..#..", "..#..", "..#..", "..#..", ".###."),
+    "3": ("####.", "....#", "....#", ".###.", "....#", "....#", "####."),
+    "7": ("#####", "....#", "...#.", "...#.", "..#..", "..#..", "..#.."),
+}
+"""Digits of 5 x 7 pixels."""
+HEIGHT, WIDTH = 7, 5
 
 DIGITS = {"float32": 5, "complex64": 5, "float64": 10, "complex128": 10}
 """Significant digits of an output by its dtype: those that do not depend on the order of sums."""
@@ -29,7 +39,7 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class StepRun:
-    """What the circuit after a step computed for N inputs."""
+    """Outputs of the circuit after a step for N inputs."""
 
     step: int
     outputs: NDArray[Any]
@@ -37,7 +47,7 @@ class StepRun:
     layers: Mapping[int, NDArray[np.float64]]
     """For each node the logarithms (F, N) of its values, each the mean of its units."""
     differences: Sequence[tuple[float, float]]
-    """For each input how far all outputs are from those of the first step that was run, and what rounding allows."""
+    """For each input the distance of all outputs from the first step run, and the error that rounding allows."""
     num_outputs: int = 1
 
 
@@ -167,3 +177,18 @@ def _same_text(outputs: Sequence[str], number: int, found: Sequence[StepRun]) ->
         return f"{output} is {outputs[0]} after each of these {steps}."
     most = max(run.differences[number][0] for run in found)
     return f"{output} is {outputs[0]} after each of these {steps}, up to rounding errors of {most:.2g}."
+
+
+def digits_on(grid: Grid) -> dict[str, NDArray[np.float64]]:
+    """Return digits of 0 and 1 on the pixels of a grid, by name; none if they have no room."""
+    scale = min(grid.height // HEIGHT, grid.width // WIDTH)
+    if not scale:
+        return {}
+    top, left = (grid.height - scale * HEIGHT) // 2, (grid.width - scale * WIDTH) // 2
+    found: dict[str, NDArray[np.float64]] = {}
+    for name, rows in GLYPHS.items():
+        glyph = np.kron([[float(pixel == "#") for pixel in row] for row in rows], np.ones((scale, scale)))
+        image = np.zeros((grid.channels, grid.height, grid.width))
+        image[:, top : top + scale * HEIGHT, left : left + scale * WIDTH] = glyph
+        found[name] = image.ravel()
+    return found

@@ -207,7 +207,7 @@ def pull_up(levels: IntArray, edges: IntArray) -> IntArray:
         targets[source].append(target)
     order: list[int] = np.argsort(levels, kind="stable").tolist()
     branch = [False] * len(raised)
-    """Whether all inputs of a box are branches that it alone reads, so that it can move up with them."""
+    """Return whether all inputs of a box are branches that it alone reads, so that it can move up with them."""
     for box in order:
         branch[box] = all(branch[source] and len(targets[source]) == 1 for source in sources[box])
     for box in reversed(order):

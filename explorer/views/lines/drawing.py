@@ -28,7 +28,7 @@ MAX_TAGS = 60
 MAX_JOINED = 60
 """Maximum number of boxes to join to one outline."""
 SHARES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
-"""Where along an arrow its label may be, best first."""
+"""Candidate positions of a label along its arrow, best first."""
 LABEL, LABEL_PAD, LABEL_HEIGHT, LABEL_WIDEST = 5.6, 10.0, 16.0, 140.0
 TAG, TAG_PAD, TAG_HEIGHT, TAG_WIDEST = 6.8, 24.0, 18.0, 284.0
 """Width of a character, extra width, height and maximum width: of a label, and of the name of a match."""

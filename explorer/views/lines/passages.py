@@ -6,7 +6,7 @@ from math import inf
 from typing import NamedTuple
 
 STACK = 8.0
-"""How far a stack extends beyond its box, to the right and up."""
+"""Extent of a stack beyond its box, to the right and up."""
 CLEAR, SNUG = 9.0, 6.0
 """Minimum distance of an arrow from the boxes that it passes, and if it must make room for another arrow."""
 LANE = 7.0

@@ -29,7 +29,7 @@ class _Arrow:
 
     @property
     def upright(self) -> bool:
-        """Whether it leaves and enters at the top and the bottom."""
+        """True if it leaves and enters at the top and the bottom."""
         return abs(self.target.y - self.source.y) >= (self.source.height + self.target.height) / 2
 
     @property

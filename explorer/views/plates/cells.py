@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from explorer.trace import NodeRecord
-from explorer.views.box import box_id
+from explorer.views.boxes import box_id
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.geometry import Grid, Region, Scope, infer_grid
 from explorer.views.scopes import node_scopes
@@ -44,7 +44,7 @@ class Plate:
 
     @property
     def num_calls(self) -> int:
-        """How many layers, or operators, PyTorch calls for it."""
+        """Number of layers, or operators, that PyTorch calls for it."""
         return (1 if self.node is not None else len(self.cells)) if self.is_called else 0
 
     @cached_property
@@ -79,7 +79,7 @@ class Plates:
 
     @cached_property
     def reads(self) -> dict[tuple[int, int], Pairs]:
-        """Which cells read which, by the positions of their plates (source, target)."""
+        """Reads between cells, by the positions of their plates (source, target)."""
         plate_of = np.full(len(self.layers.present), -1, np.int32)
         cell_of = plate_of.copy()
         for position, plate in enumerate(self.plates):
@@ -122,7 +122,7 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
 
 
 def _circuits(index: TraceIndex, step: int, present: BoolArray) -> Sequence[IntArray]:
-    """Return the layers that are present, those of each circuit before the compilation."""
+    """Return the present layers; before the compilation, separately for each circuit."""
     nodes = np.flatnonzero(present).astype(np.int32)
     circuits = index.circuits_at(step)
     return [nodes[np.isin(nodes, np.array(one.layers, np.int32))] for one in circuits] or [nodes]
@@ -182,7 +182,7 @@ def _slices(index: TraceIndex, step: int) -> dict[int, tuple[int, Sequence[int]]
 
 @cached
 def grid_of(index: TraceIndex) -> Grid | None:
-    """Return the grid of the variables of a trace, which is the same at every step; that of a table is a line."""
+    """Return the grid of the variables of a trace, the same at every step; a line for a table."""
     distinct = dict.fromkeys(node_scopes(index, index.state(0)).values())
     grid = infer_grid(list(distinct), num_variables_of(index))
     return None if index.is_table and grid is not None and grid.height > 1 else grid

@@ -14,7 +14,7 @@ COVERED = 100
 """An order in which a part of one wire covers a part of another is as bad as this number of crossings."""
 
 Name = tuple[str, int]
-"""What a wire is, and the position of its plate or link."""
+"""The kind of a wire, and the position of its plate or link."""
 
 
 @dataclass(slots=True)

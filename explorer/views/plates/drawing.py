@@ -6,11 +6,11 @@ from itertools import chain
 
 import numpy as np
 
+from explorer.views.boxes import names_of
 from explorer.views.changes import APPLIED, LOST, match_roles
 from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.lanes import LayerTimes
-from explorer.views.names import names_of
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links

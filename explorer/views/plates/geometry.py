@@ -1,4 +1,4 @@
-"""Where variables are: the pixels of an image, a line, or nowhere in particular; read from the scopes of the layers.
+"""Positions of variables: the pixels of an image, a line, or nowhere in particular; read from the scopes of the layers.
 
 A circuit does not say that its variables are pixels, so the grid is inferred: on the right one, every scope is a
 rectangle. Variables are in the order of an image tensor, (channels, height, width) with the width fastest.

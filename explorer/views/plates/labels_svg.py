@@ -12,7 +12,7 @@ from explorer_widgets.theme import LANES
 
 TITLE, LINES, BARS, WORDS = PLATES["title"], PLATES["lines"], PLATES["bars"], PLATES["words"]
 ROOM_MARGIN = 12.0
-"""How much narrower than its room a title may be."""
+"""Maximum unused room beside a title."""
 ASCENT = PLATES["ascent"]
 """The part of a line of text above its baseline."""
 WORD_KINDS = ("calls", "news", "line", "line")
@@ -109,7 +109,7 @@ def _height_of_bars(bars: Sequence[HalfBarView]) -> float:
 
 
 def bar_element(lane: str, left: float, top: float, length: float, share: float) -> str:
-    """Return the bar of a lane on its track; that of a recorded run has an outline."""
+    """Return the bar of a lane on its track, outlined for a recorded run."""
     own = rectangle((left, top, max(1.0, share * length), BARS["thick"]))
     role = LANES[lane].line
     parts = [path(rectangle((left, top, length, BARS["thick"])), fill="line")]

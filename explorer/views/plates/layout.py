@@ -1,4 +1,4 @@
-"""Where plates and their cells are drawn: levels from left to right, wrapped like lines of text; never scaled down.
+"""Positions of plates and their cells: levels from left to right, wrapped like lines of text; never scaled down.
 
 Circuits that are not combined yet are one below the other.
 """
@@ -22,7 +22,7 @@ MAX_SPREAD = 72.0
 ABOVE, BELOW = 30.0, 60.0
 """Room for the title above a plate, and for the lines of text below it."""
 CELL, MIN_CELL = 28.0, 2.5
-"""The side of a cell that is not drawn at its variables, and that of one among very many."""
+"""Sides of a cell that is not drawn at its variables: usual, and among very many cells."""
 COLUMN = 6
 """Up to this many such cells are in one column, next to the inputs of a product."""
 MIN_ROW, MAX_LANES = 5.0, 8
@@ -66,7 +66,7 @@ class Shape:
     unit: tuple[float, float]
     above: float = 0.0
     below: float = 0.0
-    """Pixels of the variables above and below those of the cells, so that variables are at one height in all plates."""
+    """Pixels of variables above and below the cells, so that variables are at one height in all plates."""
 
     @property
     def width(self) -> float:
@@ -92,7 +92,7 @@ class Stage:
 
 
 Shapes = Callable[[Plate], Shape]
-"""Where the cells of a plate are; see `shape_of`."""
+"""Positions of the cells of a plate; see `shape_of`."""
 Labels = Callable[[Plate], float]
 """The width of the longest label of a plate."""
 

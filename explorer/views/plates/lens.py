@@ -1,6 +1,6 @@
-"""The rule lens: how the rule of a hull binds layers, question by question, for the matches and near misses of a step.
+"""The rule lens: how a rule binds layers, question by question, in the matches and near misses of a step.
 
-Questions and reasons are those of the matcher, which the trace has.
+Questions and reasons come from the matcher; the trace has them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ MAX_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a stop is among all stops with matches, or with near misses."""
+    """Position of a stop among all stops with matches, or with near misses."""
 
     noun: str
     first: int
@@ -52,7 +52,7 @@ class _Place:
 
 
 def lens_hulls(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[HullView], list[HullView]]:
-    """Return the hulls of the state before a step with their lenses, and those of the near misses of other patterns."""
+    """Return the hulls of the state before a step with their lenses, and the hulls of near misses of other patterns."""
     drawn, others = stops_of(index, step, pattern)
     places = _places([*drawn, *others], is_cut=bool(index.step(step).refusals_over))
     with_lens = [

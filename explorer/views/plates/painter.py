@@ -1,9 +1,9 @@
-"""A grouping drawn as plates: a cell for each layer, where its variables are."""
+"""A grouping drawn as plates: a cell for each layer, where its variables are; and its legend."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from explorer.views.box import Box, ShownMode
+from explorer.views.boxes import Box, ShownMode
 from explorer.views.hulls import hulls_of
 from explorer.views.lines import STACK, Place, Spot, add_outlines, spots_by_id
 from explorer.views.looks import plate_look
@@ -25,7 +25,7 @@ from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
-from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD, OUTPUT
+from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT
 from explorer_widgets.schema import ColourBy, EdgeView, LegendItem, LinkView, LookView, Mode, NodeView, PictureView
 from explorer_widgets.theme import KINDS
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import log2
 
-from explorer.views.graph_svg import hull_element, tag_element, tag_width
+from explorer.views.graph_painter import hull_element, tag_element, tag_width
 from explorer.views.lines import Place
 from explorer.views.looks import css
 from explorer.views.plates.labels_svg import STYLE as LABEL_STYLE, Words, bar_element, bar_elements, words_of
@@ -16,7 +16,7 @@ from explorer_widgets.schema import EdgeView, HullView, LegendItem, LinkView, No
 
 CELL, SHEETS, READ = PLATES["cell"], PLATES["sheets"], PLATES["read"]
 MIDDLE = 0.36
-"""How far the baseline of a number is below its middle, in parts of its size."""
+"""Distance from the middle of a number down to its baseline, in parts of its size."""
 CELL_STYLE = f".x-view text.x-number{{font-size:{CELL['number']:g}px;text-anchor:middle}}\n"
 
 LOOK = PLATES["tag"]

@@ -46,7 +46,7 @@ Rect = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The plates with room for all lanes, the corners of lines that are not direct, and those of links."""
+    """The plates with room for all lanes, and the corners of indirect lines and links."""
 
     stage: Stage
     lines: Mapping[Ends, Points]
@@ -100,7 +100,7 @@ class _Columns:
         return left, sides[number][0] if number < len(sides) else self.stage.width
 
     def middle(self, channel: Channel) -> float:
-        """Return the middle of a vertical channel; that of the last one is near its column."""
+        """Return the middle of a vertical channel; for the last one, a point near its column."""
         left, right = self.bounds(channel)
         return (left + min(right, left + 2 * MARGIN)) / 2
 
@@ -167,7 +167,7 @@ class _Lanes:
             highest[gap] = min(highest[gap], y)
         rooms = [max(0.0, self._ceiling(gap) - y) for gap, y in enumerate(highest)]
         self.shifts = list(accumulate(rooms))
-        """How far each line of plates moves down."""
+        """Return the shift of each line of plates downward."""
 
     def _level(self, gap: int) -> float:
         """Return the height of the lowest lane above a whole line of plates; the last gap is below all."""
@@ -275,7 +275,7 @@ def _areas(placed: Placed) -> Floats:
 
 
 def _routed_ends(stage: Stage, ends: Ends, pairs: Pairs | None) -> _Port:
-    """Return the ends of a line that is not direct: those of the plates, unless it stands for one direct line."""
+    """Return the ends of an indirect line: its plates, unless it stands for one direct line."""
     x1, y1, x2, y2 = _direct_ends(stage, ends, pairs if pairs is not None and len(pairs) == 1 else None)
     return (float(x1[0]), float(y1[0])), (float(x2[0]), float(y2[0]))
 

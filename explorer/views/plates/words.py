@@ -1,4 +1,4 @@
-"""What is written at a plate."""
+"""The words at a plate."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ NORMAL = 400
 EPSILON = 1e-9
 """A room may be a whole number of characters, but for rounding."""
 MAX_LINES = PLATES["read"]["each"]
-"""Beyond it, lines connect plates, not their cells, except those of the cell at the pointer."""
+"""Beyond it, lines connect plates, not their cells, except at the cell at the pointer."""
 MAX_SENT_READS = 20_000
 """Maximum number of reads for which it is sent which cell reads which."""
 MIN_LABEL, MAX_LABEL = 78.0, 130.0

@@ -1,4 +1,4 @@
-"""Create questions about a step, and check answers."""
+"""Create questions about a step and check answers; questions on conflicts and matches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

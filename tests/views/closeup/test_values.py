@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from explorer.views import Input, StepRun, TraceIndex, no_values, values_view
-from explorer.views.closeup.glyphs import digits_on
+from explorer.views.closeup.values import digits_on
 from explorer.views.plates.geometry import Grid
 from explorer.views.scopes import slice_scopes
 from tests.views.showing import index_of

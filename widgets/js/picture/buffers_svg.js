@@ -1,4 +1,4 @@
-/** The buffers of a program over time as SVG text, for the clipboard: what `explorer/views/buffers_svg.py` draws. */
+/** The buffers of a program over time as SVG text, for the clipboard: what `explorer/views/buffers.py` draws. */
 
 import { barOf, isThin, linesOfParts, livePath, namesOf, peakOf, spansOf } from "./buffers.js";
 import { escaped } from "../shared/svg_file.js";

@@ -1,4 +1,4 @@
-/** The path of a line through its points; `explorer/views/lines/curves.py` draws the same for images. */
+/** The path of a line through its points; `explorer/views/lines/drawing.py` draws the same for images. */
 
 import { short } from "./shapes.js";
 
