@@ -11,9 +11,9 @@ import {
   readsOf,
   slicesPath,
   sourceName,
-} from "../../widgets/js/closeup/strips.js";
+} from "../../widgets/js/closeup/memory.js";
 import { readValues, valueOf } from "../../widgets/js/closeup/values_reading.js";
-import { paintPad } from "../../widgets/js/closeup/pad.js";
+import { paintPad } from "../../widgets/js/closeup/values.js";
 import { maker } from "../../widgets/js/shared/elements.js";
 import { newDocument, stopTime } from "./dom.mjs";
 import { open } from "./graph.mjs";

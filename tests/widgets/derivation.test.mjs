@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import view from "../../widgets/js/derivation.js";
-import { readDerivation, relativesOf } from "../../widgets/js/derivation/reading.js";
-import { placeWords } from "../../widgets/js/derivation/words.js";
+import { placeWords, readDerivation, relativesOf } from "../../widgets/js/derivation/reading.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const circuit = (label, cells) => ({

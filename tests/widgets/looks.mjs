@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { curve, head } from "../../widgets/js/picture/curves.js";
+import { curve, head } from "../../widgets/js/picture/motion.js";
 import { hullStyle, lineOf, paintOf } from "../../widgets/js/picture/fills.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { boxPath, symbolCentre, symbolOf } from "../../widgets/js/picture/shapes.js";

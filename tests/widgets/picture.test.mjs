@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { curve, head } from "../../widgets/js/picture/curves.js";
+import { curve, head } from "../../widgets/js/picture/motion.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { layHulls } from "../../widgets/js/picture/tags.js";
 import { growthAt, wordsOf } from "../../widgets/js/picture/words.js";

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { backendsOf } from "../../widgets/js/parts/backend_table.js";
-import { rowsOf } from "../../widgets/js/parts/timeline.js";
+import { backendsOf, rowsOf } from "../../widgets/js/parts/timeline.js";
 import { makeRowLighting } from "../../widgets/js/controls/row_lighting.js";
 import { cellWords, describeBox } from "../../widgets/js/picture/words.js";
-import { barsElement, layBars } from "../../widgets/js/plates/bars.js";
+import { barsElement, labelElement, layBars, layLabels, wordLines } from "../../widgets/js/plates/labels.js";
 import { platesScene } from "../../widgets/js/scenes/plates.js";
 import { maker } from "../../widgets/js/shared/elements.js";
 import { paletteFor } from "../../widgets/js/shared/theme.js";
@@ -13,7 +12,6 @@ import { newDocument } from "./dom.mjs";
 import { open } from "./graph.mjs";
 import { step } from "./samples.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
-import { labelElement, layLabels, wordLines } from "../../widgets/js/plates/labels.js";
 import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { freeDistance } from "../../widgets/js/plates/docking.js";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import view from "../../widgets/js/question.js";
-import { hintOf, readQuestion, verdictOf } from "../../widgets/js/question/checking.js";
+import { hintOf, readQuestion, verdictOf } from "../../widgets/js/question.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", group_by: "none", selection });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeStill } from "../../widgets/js/plates/still.js";
+import { makeStill } from "../../widgets/js/plates/sheet.js";
 
 const HOME = { x: 0, y: 0, k: 1 };
 const SIZE = /** @type {const} */ ([800, 400]);

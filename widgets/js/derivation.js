@@ -5,8 +5,7 @@
  * Reads the traits `derivation` (JSON of `DerivationView` in `widgets/explorer_widgets/schema/`) and `options` ({theme}).
  */
 
-import { keyOf, readDerivation, relativesOf } from "./derivation/reading.js";
-import { placeWords } from "./derivation/words.js";
+import { keyOf, placeWords, readDerivation, relativesOf } from "./derivation/reading.js";
 import { makeRoving } from "./parts/roving.js";
 import { errorText } from "./shared/contract.js";
 import { maker } from "./shared/elements.js";

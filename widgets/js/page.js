@@ -6,10 +6,9 @@
  * imports: the build fails if two names clash.
  */
 
-import { makeEntries } from "./recordings/entries.js";
+import { makeEntries, onlyMessage, recordedDetails, recordedPicture } from "./recordings/pictures.js";
 import { openPage } from "./recordings/opening.js";
 import { asksForSlides, choicesOf, linkedPlace, linkTo, problemOf } from "./recordings/links.js";
-import { onlyMessage, recordedDetails, recordedPicture } from "./recordings/pictures.js";
 
 export { linkedPlace, makeEntries, openPage, problemOf };
 

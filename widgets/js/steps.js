@@ -12,8 +12,7 @@ import { FONT } from "./shared/measuring.js";
 import { asDict } from "./shared/reading.js";
 import { applyPalette, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChanges } from "./shared/traits.js";
-import { readTree, stepsShown } from "./steps/reading.js";
-import { itemsOf, treeElements } from "./steps/tree.js";
+import { itemsOf, readTree, stepsShown, treeElements } from "./steps/reading.js";
 
 /** @typedef {import("./steps/reading.js").Step} Step */
 
@@ -62,7 +61,7 @@ function render({ model, el }) {
   const closed = new Set();
   /** The key of the item that has the tab stop: `s3` a step, `gOptimize` a group. */
   let focused = "";
-  /** Items in view, in order. @type {import("./steps/tree.js").Item[]} */
+  /** Items in view, in order. @type {import("./steps/reading.js").Item[]} */
   let items = [];
   /** The row of each. @type {any[]} */
   let rows = [];

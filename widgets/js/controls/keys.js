@@ -2,7 +2,7 @@
 
 import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
-import { beside } from "../picture/rows.js";
+import { beside } from "../picture/near.js";
 import { SECTIONS } from "../parts/inspector.js";
 import { isCompact, isDrawer, isPresenting } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";

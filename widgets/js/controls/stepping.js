@@ -1,4 +1,6 @@
-/** Going from step to step, and playing them. */
+/** Going from step to step and playing them; requests to the host. */
+
+import { list } from "../shared/reading.js";
 
 const PLAY_MS = 1400;
 /** The slider tells the host where it is only when it rests. */
@@ -72,3 +74,41 @@ export function makeStepping({ timers }, store, { save, setView }, loading, ahea
   return { goTo, nextOf, slideTo, goToEnd, walk, setPlaying };
 }
 /** @typedef {ReturnType<typeof makeStepping>} Stepping */
+
+/**
+ * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {import("../parts/loading.js").Loading} loading @param {Stepping} stepping
+ */
+export function makeRequesting(store, { save, request, setView }, loading, stepping) {
+  const { state } = store;
+
+  /** Go back to the picture that is shown. @returns {Record<string, any>} what has changed */
+  function goBack() {
+    const { picture, steps } = state;
+    stepping.setPlaying(false);
+    if (!picture) return {};
+    const shown = { step: Math.min(steps.length - 1, picture.step), view: { ...state.view, mode: picture.mode } };
+    store.set(shown);
+    return shown;
+  }
+
+  return {
+    /** @param {string} mode */
+    setMode(mode) {
+      const allowed = list(state.options.modes);
+      if (state.stopped || (allowed.length && !allowed.includes(mode))) return;
+      setView({ mode, ...(state.view.hull ? { hull: "", match: 0 } : {}) }); // a match is one of its picture
+      loading.expect();
+    },
+    /** Do not wait for the requested picture. */
+    cancel() {
+      request("cancel");
+      save(goBack());
+    },
+    /** The host does not answer any more. */
+    stop() {
+      goBack();
+      store.set({ stopped: true });
+    },
+  };
+}

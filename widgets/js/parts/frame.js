@@ -1,9 +1,11 @@
-/** The root of a view: its theme, its size, and the look of the controls that the parts have in common. */
+/** The root of a view: its theme, size and common controls; the room it gives to pictures and to the tool below. */
 
+import { heightFor } from "../controls/camera_views.js";
 import { classes } from "../shared/elements.js";
 import { FONT } from "../shared/measuring.js";
+import { makeSplit } from "../shared/splitting.js";
 import { applyPalette, heightOf } from "../shared/theme.js";
-import { followsContent, isCompact, isDrawer, isGuessing, isNarrow, isPresenting } from "./state.js";
+import { followsContent, isCompact, isDrawer, isGuessing, isNarrow, isPresenting, picturesOf } from "./state.js";
 
 const HEIGHT = "640px";
 
@@ -72,3 +74,43 @@ export const SYSTEM_STYLE = `
   .ce-hull .ce-tint{opacity:0!important}
 }
 `;
+
+/** @param {import("./state.js").Store} store @param {import("./stage.js").Stage} stage @param {any} main what holds it */
+export function makeRoom({ state }, stage, main) {
+  /** What the heights of pictures are compared for: between steps the page below does not jump up and down. */
+  let compared = "";
+  let height = 0;
+  return {
+    reads: /** @type {const} */ (["picture", "options", "width", "view"]),
+    draw() {
+      const pictures = picturesOf(state);
+      const isFree = followsContent(state) && !isPresenting(state);
+      if (!isFree) main.style.setProperty("flex-basis", "");
+      if (!isFree || !pictures.length) return;
+      const form = [state.width, pictures.length, pictures[0].groupBy].join(" ");
+      const needed = heightFor(pictures, { ...stage.viewport(), width: state.width / pictures.length });
+      height = form === compared ? Math.max(height, needed) : needed;
+      compared = form;
+      main.style.setProperty("flex-basis", `${height}px`);
+    },
+  };
+}
+
+/** The height of the tool, for the page: its style and that of the view read it. */
+const TOOL_HEIGHT = "--explorer-tool-height";
+
+/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store */
+export function makeToolSplit({ make, doc }, { state }) {
+  /** @param {string} height */
+  const apply = (height) => doc.documentElement.style.setProperty(TOOL_HEIGHT, height);
+  // The tool is outside of the view, which cannot measure it.
+  const lower = () => null;
+  const { element } = makeSplit(make, { name: "tool", words: "the tool", lower, apply });
+  return {
+    element,
+    reads: /** @type {const} */ (["options"]),
+    draw() {
+      element.hidden = state.options.split !== true;
+    },
+  };
+}

@@ -1,12 +1,14 @@
 /** The stage: a pane for each picture, with its boxes as SVG elements or, if they are many, on a canvas. */
 
-import { number } from "../shared/reading.js";
-import { focusedIn } from "../shared/elements.js";
-import { MAX_SVG_BOXES } from "../picture/limits.js";
-import { platesScene } from "../scenes/plates.js";
 import { canvasScene } from "../scenes/canvas.js";
+import { platesScene } from "../scenes/plates.js";
 import { svgScene } from "../scenes/svg.js";
+import { focusedIn } from "../shared/elements.js";
+import { number } from "../shared/reading.js";
 import { isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
+
+/** Above it, boxes are drawn on a canvas. */
+export const MAX_SVG_BOXES = 1000;
 
 /**
  * @typedef {import("../picture/types.js").Picture} Picture

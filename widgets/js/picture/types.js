@@ -40,7 +40,7 @@
  *   story of a compilation; with `guess` it asks, and `sentence` is the answer
  * @typedef {{step: number, label: string, calls: number, sentence: string, undrawn: string, times: Record<string, number>, missing: Record<string, string>,
  *   certified: Record<string, string>, memory: [string, number] | null,
- *   plates: import("../plates/small.js").SmallPlate[]}} Frame
+ *   plates: import("../parts/film.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, name: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details
  *

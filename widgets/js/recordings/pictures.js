@@ -1,6 +1,6 @@
 /** Looking up pictures and details in an unpacked part of a recording. */
 
-import { recordedBytes } from "./opening.js";
+import { recordedBytes, whenIdle } from "./opening.js";
 
 /** @typedef {import("./opening.js").Part} Part */
 
@@ -52,4 +52,31 @@ function withBuffers(part, picture) {
   if (!found) return picture;
   const other = picture.other ? { other: withBuffers(part, picture.other) } : {};
   return { ...picture, ...other, buffers: { ...part.buffers[found.state], scale: found.scale } };
+}
+
+/** @param {History} history @param {(callback: () => void) => void} [later] */
+export function makeEntries(history, later = whenIdle) {
+  /** @type {{adds: boolean, hash: string}[]} */
+  const waiting = [];
+
+  function write() {
+    for (const { adds, hash } of waiting.splice(0)) {
+      try {
+        history[adds ? "pushState" : "replaceState"](null, "", hash);
+      } catch {
+        // forbidden by some hosts
+      }
+    }
+  }
+
+  return {
+    /** @param {string} hash @param {boolean} adds an entry; otherwise it changes the current one */
+    keep(hash, adds) {
+      const last = waiting[waiting.length - 1];
+      if (last && !adds) last.hash = hash;
+      else if (waiting.push({ adds, hash }) === 1) later(write);
+    },
+    /** The reader has gone back or forward before they were written. */
+    forget: () => void waiting.splice(0),
+  };
 }

@@ -5,8 +5,7 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 import { startOf } from "../picture/motion.js";
 import { layHulls } from "../picture/tags.js";
 import { describeBox } from "../picture/words.js";
-import { makeBrush } from "./brush.js";
-import { paintBox } from "./canvas_box.js";
+import { makeBrush, paintBox } from "./canvas_box.js";
 import { paintEdges, paintHulls, paintTags } from "./canvas_lines.js";
 import { NO_MARKS } from "../picture/marks.js";
 

@@ -1,13 +1,11 @@
-/** A box on a canvas: the same as in `svg_box.js`, with less detail when it is small. */
+/** A box on a canvas: the same as in `svg.js`, with less detail when it is small. */
 
-import { FONT } from "../shared/measuring.js";
 import { paintOf } from "../picture/fills.js";
-import { STACK, symbolCentre, symbolOf } from "../picture/shapes.js";
-import { cornersOf } from "../picture/signs.js";
+import { boxPath, cornersOf, STACK, symbolCentre, symbolOf } from "../picture/shapes.js";
 import { wordsOf } from "../picture/words.js";
+import { FONT } from "../shared/measuring.js";
 
 /**
- * @typedef {import("./brush.js").Brush} Brush
  * @typedef {import("../shared/theme.js").Palette} Palette
  * @typedef {import("../picture/types.js").Box} Box
  * @typedef {import("../picture/types.js").Marks} Marks
@@ -104,4 +102,71 @@ function paintWords({ pen, write }, box, ink) {
   pen.textAlign = "left";
   write(`600 12.5px ${FONT}`, ink, title, left, two ? -7 : 0.5);
   if (two) write(`11px ${FONT}`, ink, detail, left, 9.5);
+}
+
+/** @param {import("../shared/elements.js").Make} make @param {any} pen */
+export function makeBrush(make, pen) {
+  /** @type {Map<string, Path2D>} */
+  const paths = new Map();
+  /** @type {Map<string, any>} */
+  const hatches = new Map();
+  return {
+    pen,
+    /** The outline of a box. @param {string} kind @param {number} w @param {number} h */
+    outline(kind, w, h) {
+      const key = `${kind} ${w} ${h}`;
+      const known = paths.get(key);
+      if (known) return known;
+      const path = new Path2D(boxPath(kind, w, h));
+      paths.set(key, path);
+      return path;
+    },
+    /** A hatch as a fill. @param {string} stroke */
+    hatch(stroke) {
+      if (!hatches.has(stroke)) hatches.set(stroke, pen.createPattern(hatchTile(make, stroke), "repeat"));
+      return hatches.get(stroke);
+    },
+    /** Forget the hatches: the colours have changed. */
+    recolour: () => hatches.clear(),
+    /**
+     * Write words in a font of the views.
+     * @param {string} font @param {string} fill @param {string} words @param {number} x @param {number} y
+     */
+    write(font, fill, words, x, y) {
+      pen.fillStyle = fill;
+      pen.font = font;
+      pen.fillText(words, x, y);
+    },
+    /**
+     * A rounded rectangle.
+     * @param {{x: number, y: number, w: number, h: number, r: number}} at @param {string} fill @param {string} [stroke]
+     * @param {number} [width]
+     */
+    panel({ x, y, w, h, r }, fill, stroke, width = 1) {
+      pen.beginPath();
+      pen.roundRect(x, y, w, h, r);
+      pen.fillStyle = fill;
+      pen.fill();
+      if (!stroke) return;
+      pen.strokeStyle = stroke;
+      pen.lineWidth = width;
+      pen.stroke();
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeBrush>} Brush */
+
+/** @param {import("../shared/elements.js").Make} make @param {string} stroke */
+function hatchTile({ h }, stroke) {
+  const tile = h("canvas", { width: 8, height: 8 });
+  const ink = tile.getContext("2d");
+  ink.strokeStyle = stroke;
+  ink.lineWidth = 1.6;
+  ink.beginPath();
+  for (const shift of [-8, 0, 8]) {
+    ink.moveTo(shift, 8);
+    ink.lineTo(shift + 8, 0);
+  }
+  ink.stroke();
+  return tile;
 }

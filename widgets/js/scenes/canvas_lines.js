@@ -5,7 +5,7 @@ import { hullStyle, lineOf } from "../picture/fills.js";
 import { moved } from "../picture/motion.js";
 
 /**
- * @typedef {import("./brush.js").Brush} Brush
+ * @typedef {import("./canvas_box.js").Brush} Brush
  * @typedef {import("../shared/theme.js").Palette} Palette
  * @typedef {import("../picture/types.js").Edge} Edge
  * @typedef {import("../picture/types.js").Hull} Hull

@@ -25,8 +25,7 @@ import {
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layTags } from "../plates/tags.js";
 import { cellsArea } from "../plates/titles.js";
-import { makeSheet } from "../plates/sheet.js";
-import { makeStill } from "../plates/still.js";
+import { makeSheet, makeStill } from "../plates/sheet.js";
 import { svgPen } from "../plates/svg_pen.js";
 import { hullElement } from "./svg_lines.js";
 

@@ -37,7 +37,7 @@ TOOLS: tuple[type[Tool], ...] = (
 )
 
 HEIGHT = "var(--explorer-tool-height, max(270px, 36vh))"
-"""The height of an open tool, for CSS. The bar between the graph and the tool sets the variable (`parts/split.js`)."""
+"""The height of an open tool, for CSS. The bar between the graph and the tool sets the variable (`parts/frame.js`)."""
 
 
 class Drawer:
