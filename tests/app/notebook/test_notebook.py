@@ -16,6 +16,7 @@ from explorer.errors import CircuitError, DataTypeError, UnknownNameError, Value
 from explorer.timings import BACKENDS, Estimate, Run, Setup, Timing
 from explorer.trace import Trace
 from explorer.views import TraceIndex, picture, stat_bars
+from explorer.views.bars import bar, bars_view
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 
@@ -23,6 +24,7 @@ from PIL import Image
 
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, bars_fallback, fold_text, picture_fallback
 from explorer_widgets.jupyter import BarsWidget, saved_html
+from explorer_widgets.schema import BarView
 
 
 @pytest.fixture(scope="module")
@@ -326,18 +328,8 @@ class TestFallbacks:
         assert "and 130 more boxes" in fallback.alt
 
     def test_empty_bars_explain_why(self) -> None:
-        bars: Any = {
-            "version": 1,
-            "title": "Forward",
-            "unit": "ms",
-            "log": True,
-            "series": ["CUDA"],
-            "bars": [
-                {"label": "plain", "value": None, "low": None, "high": None, "series": "CUDA", "missing": "no GPU"}
-            ],
-            "note": "",
-            "table": {"columns": ["what", "CUDA"], "rows": [["plain", "no GPU"]]},
-        }
+        missing: BarView = {**bar("plain", None, "CUDA"), "missing": "no GPU"}
+        bars = bars_view("Forward", "ms", ["CUDA"], [missing], "", ["what", "CUDA"], [["plain", "no GPU"]], log=True)
         fallback = bars_fallback(bars)
         assert fallback.draw().data.startswith(b"\x89PNG")
         assert "plain  no GPU" in fallback.text
