@@ -53,7 +53,6 @@ class GraphLink:
         """The input that the reader has painted or written."""
         self.slice = 0
         """The slice of which the close-up shows parameters."""
-        self._is_notifying = False
         self.close = session.listen(self._draw)
         host.on_user_change(self._on_user_change if guard is None else guard(self._on_user_change))
         self._draw(frozenset(("trace", "step", "selection", "look")))
@@ -61,9 +60,7 @@ class GraphLink:
     # ------------------------------------------------------------------ reader -> session
 
     def _on_user_change(self, changes: Mapping[str, Any]) -> None:
-        """Handle a change by the reader: `step`, `selection`, `view`, `request`."""
-        if self._is_notifying:
-            return
+        """Handle a change of `step`, `selection`, `view` or `request`; an echo of the session changes nothing."""
         if "view" in changes or "step" in changes:
             self._move(changes)
         if "selection" in changes or "view" in changes:
@@ -130,22 +127,18 @@ class GraphLink:
 
     def _draw(self, names: frozenset[str]) -> None:
         session, host = self.session, self.host
-        self._is_notifying = True
-        try:
-            if names & {"trace", "checks", "times", "hidden"}:
-                host.show_steps(session.steps(), session.step)
-            if names & {"trace", "step", "look", "times", "trial", "answer"}:
-                found = session.picture()
-                host.show_picture(found.view, found.coordinates.astype("<f4").tobytes())
-            if names & {"trace", "step", "look", "selection", "closer"}:
-                look, closer = session.look, session.state.closer
-                view: dict[str, Any] = {name: getattr(look, name) for name in LOOK}
-                view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
-                view["layers"] = list(session.layers)
-                host.show_state(session.step, session.selection, view)
-            if names & {"trace", "step", "look", "selection", "times", "hidden", "closer"}:
-                host.show_details(self._details())
-            if names & {"trace", "values"}:
-                host.show_values(session.values)
-        finally:
-            self._is_notifying = False
+        if names & {"trace", "checks", "times", "hidden"}:
+            host.show_steps(session.steps(), session.step)
+        if names & {"trace", "step", "look", "times", "trial", "answer"}:
+            found = session.picture()
+            host.show_picture(found.view, found.coordinates.astype("<f4").tobytes())
+        if names & {"trace", "step", "look", "selection", "closer"}:
+            look, closer = session.look, session.state.closer
+            view: dict[str, Any] = {name: getattr(look, name) for name in LOOK}
+            view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
+            view["layers"] = list(session.layers)
+            host.show_state(session.step, session.selection, view)
+        if names & {"trace", "step", "look", "selection", "times", "hidden", "closer"}:
+            host.show_details(self._details())
+        if names & {"trace", "values"}:
+            host.show_values(session.values)

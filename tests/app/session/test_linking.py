@@ -262,7 +262,8 @@ def test_parameters_are_added_to_the_details_while_the_close_up_shows_them(linke
     session, host, _ = linked
     session.select([next(name for name, nodes in session.boxes.items() if 64 in nodes)])
     assert host.details["closeup"]["parameters"]["sheets"] == []
-    host.reader({"view": {**host.view, "closeup": "parameters", "slice": 3}})
+    host.view = {**host.view, "closeup": "parameters", "slice": 3}
+    host.reader({"view": host.view})
     assert [sheet["shape"] for sheet in host.details["closeup"]["parameters"]["sheets"]] == ["16×16"] * 2
     assert host.details["closeup"]["parameters"]["slice"] == 3
     for part in CLOSEUPS:
