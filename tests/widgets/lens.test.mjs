@@ -8,7 +8,7 @@ import { allCells } from "../../widgets/js/plates/cells.js";
 import { areasByBox, rewritten } from "../../widgets/js/plates/done.js";
 import { attemptOf, beatsOf, doneBefore, lensHull } from "../../widgets/js/plates/lens.js";
 import { stopTime } from "./dom.mjs";
-import { countHulls } from "../../widgets/js/parts/pager.js";
+import { countHulls } from "../../widgets/js/parts/foot.js";
 import { open } from "./graph.mjs";
 import { node, step } from "./samples.mjs";
 

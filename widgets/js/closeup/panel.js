@@ -138,7 +138,7 @@ const nameOf = (element) => element.getAttribute("aria-label") || element.textCo
 
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {import("../controls/closing_up.js").ClosingUp} actions
+ * @param {import("../controls/closeup.js").ClosingUp} actions
  */
 export function makeCloseup(ui, { state }, actions) {
   const { make, h, button, textButton, guard } = ui;

@@ -117,7 +117,7 @@ export function paintPad({ h, guard, announce }, start, shape, most, done) {
 
 /**
  * @typedef {import("../parts/state.js").State} State
- * @typedef {import("../controls/closing_up.js").ClosingUp} ClosingUp
+ * @typedef {import("../controls/closeup.js").ClosingUp} ClosingUp
  * @typedef {import("./values_reading.js").Run} Run
  * @typedef {import("./values_reading.js").Values} Values
  */

@@ -14,7 +14,7 @@ import { ZOOM_STEP } from "../parts/zoom.js";
  *   stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
  *   stepping: import("./stepping.js").Stepping, selecting: import("./selecting.js").Selecting,
  *   search: import("../parts/search.js").Search, inspector: import("../parts/inspector.js").Inspector,
- *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint, timing: import("./timing.js").Timing,
+ *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint, timing: import("./stepping.js").Timing,
  *   slides: import("../parts/slides.js").Slides, guessing: import("./guessing.js").Guessing,
  * }} Page
  */

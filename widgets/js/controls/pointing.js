@@ -27,7 +27,7 @@ const TURN_MS = 200;
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
  *   selecting: import("./selecting.js").Selecting, hint: import("../parts/hint.js").Hint,
- *   closingUp: import("./closing_up.js").ClosingUp, saving: import("./saving.js").Saving}} page
+ *   closingUp: import("./closeup.js").ClosingUp, saving: import("./saving.js").Saving}} page
  */
 export function makePointing({ guard }, store, { root, stage, camera, selecting, hint, closingUp, saving }) {
   const { state } = store;

@@ -16,8 +16,8 @@ const COORDINATES_MS = 400;
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("../shared/contract.js").Model} model
  * @param {{camera: import("./camera.js").CameraControl, loading: import("../parts/loading.js").Loading,
- *   showing: import("./showing.js").Showing, ahead: import("./ahead.js").Ahead, slides: import("../parts/slides.js").Slides,
- *   closingUp: import("./closing_up.js").ClosingUp, settle(): void}} page
+ *   showing: import("./showing.js").Showing, ahead: import("./showing.js").Ahead, slides: import("../parts/slides.js").Slides,
+ *   closingUp: import("./closeup.js").ClosingUp, settle(): void}} page
  * `settle`: measures the view again
  * @returns {Record<string, () => void>}
  */

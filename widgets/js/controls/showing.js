@@ -1,8 +1,11 @@
-/** Showing another picture: what was lit stays lit if it is still there, and screen readers hear what changed. */
+/** Showing another picture: what was lit stays lit; pictures that the host has sent ahead are drawn at once. */
 
 import { foundIn } from "../parts/search.js";
-import { knownMatch } from "../plates/lens.js";
 import { captionOf, messageOf, picturesOf } from "../parts/state.js";
+import { readPicture } from "../picture/reading.js";
+import { knownMatch } from "../plates/lens.js";
+import { asDict, list, number, record, text, texts } from "../shared/reading.js";
+import { isSame } from "./selecting.js";
 
 /** @typedef {import("../picture/types.js").Picture} Picture */
 
@@ -43,3 +46,74 @@ export function makeShowing({ announce }, store, { camera, hint, words }) {
   };
 }
 /** @typedef {ReturnType<typeof makeShowing>} Showing */
+
+/**
+ * @typedef {{json: string, coordinates: Uint8Array}} Sent
+ */
+
+/** What determines a picture besides its step. */
+const LOOK = ["mode", "colour_by", "group_by"];
+
+/** @param {string} base64 */
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+
+/** @param {import("../parts/state.js").Store} store @param {Showing} showing */
+export function makeAhead({ state }, showing) {
+  /** Pictures by step. @type {Map<number, Sent>} */
+  const sent = new Map();
+  /** What they were sent for: the look, and the selections that follow from another. @type {Record<string, any>} */
+  let known = {};
+  /** The picture on the stage was sent ahead and the host has not confirmed it yet: its JSON. */
+  let unconfirmed = "";
+
+  /** @param {string[]} keep */
+  const dropOthers = (keep) => {
+    for (const step of sent.keys()) if (!keep.includes(String(step))) sent.delete(step);
+  };
+
+  return {
+    /** Read what the host sends: which pictures to keep, one more of them, and their selections. @param {any} value */
+    read(value) {
+      known = asDict(value);
+      dropOthers(texts(list(known.keep).map(String)));
+      if (known.picture) {
+        const coordinates = bytesOf(text(known.coordinates));
+        sent.set(number(known.step), { json: text(known.picture), coordinates });
+      }
+    },
+    /**
+     * Draw the picture of the requested step if it is here, and the selection in it is known; returns whether it is drawn.
+     */
+    show() {
+      const found = sent.get(state.step);
+      const asked = record(known.view);
+      if (!found || LOOK.some((name) => state.view[name] !== undefined && state.view[name] !== asked[name]))
+        return false;
+      const heirs = texts(record(known.selections)[state.step]);
+      if (state.selection.length && !isSame(texts(known.from), state.selection)) return false;
+      const picture = readPicture(found.json, found.coordinates);
+      if (!picture || picture === "wait") return false;
+      unconfirmed = found.json;
+      showing.show(picture, state.selection.length ? heirs : []);
+      return true;
+    },
+    /**
+     * Whether a picture of the host is to be drawn: not if it confirms the one on the stage, or answers an earlier step.
+     * @param {Picture | null} picture @param {string} json
+     */
+    isNews(picture, json) {
+      if (!unconfirmed) return true;
+      if (json !== unconfirmed && picture && picture.step !== state.step) return false;
+      const confirmed = json === unconfirmed;
+      unconfirmed = "";
+      return !confirmed;
+    },
+    /** The host goes to a step itself; returns whether a picture of it may have been passed over. */
+    forget() {
+      const was = unconfirmed;
+      unconfirmed = "";
+      return was !== "";
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeAhead>} Ahead */

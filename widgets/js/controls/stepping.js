@@ -9,7 +9,7 @@ const LAZY_MS = 80;
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("./saving.js").Saving} saving @param {import("../parts/loading.js").Loading} loading
- * @param {import("./ahead.js").Ahead} ahead
+ * @param {import("./showing.js").Ahead} ahead
  */
 export function makeStepping({ timers }, store, { save, setView }, loading, ahead) {
   const { state } = store;
@@ -112,3 +112,15 @@ export function makeRequesting(store, { save, request, setView }, loading, stepp
     },
   };
 }
+
+/** @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving */
+export const makeTiming = ({ state }, { request }) => ({
+  /** Whether the host measures. */
+  isOffered: () => list(state.options.requests).includes("timing"),
+  /** Measure every step and its layers, unless a measurement is running. */
+  start() {
+    if (!state.progress) request("timing");
+  },
+  cancel: () => request("cancel"),
+});
+/** @typedef {ReturnType<typeof makeTiming>} Timing */

@@ -1,8 +1,53 @@
-/** The last line: the matches, the caption, the note and its buttons. */
+/** Below the picture: caption, note and message, and the pager of matches. */
 
-import { cellWords, describeBox } from "../picture/words.js";
+import { cellWords, describeBox, describeHull, HULL_PLURALS, HULL_WORDS } from "../picture/words.js";
+import { SOLID } from "../shared/icons.js";
 import { boxOf, captionOf, isCompact } from "./state.js";
 import { actionButtons } from "./strip.js";
+
+/** @typedef {import("../picture/types.js").Hull} Hull */
+
+/** How many there are of each kind: an outline may stand for many matches. @param {Hull[]} hulls */
+export function countHulls(hulls) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { kind, lens } of hulls) counts.set(kind, (counts.get(kind) || 0) + (lens?.count || 1));
+  const words = [...counts].map(([kind, count]) => {
+    const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
+    return `${count} ${name || kind}`;
+  });
+  return words.join(", ");
+}
+
+/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {(way: number) => void} turn */
+export function makePager({ h, button }, { state }, turn) {
+  const words = h("span", {});
+  const group = { class: "ce-pager", role: "group", "aria-label": "Matches and near misses", hidden: true };
+  const element = h(
+    "div",
+    group,
+    button("Previous match ([)", "previous", () => turn(-1), SOLID),
+    button("Next match (])", "next", () => turn(1), SOLID),
+    words,
+  );
+  return {
+    element,
+    reads: /** @type {const} */ (["picture", "hull"]),
+    draw() {
+      const stops = state.picture ? state.picture.stops : [];
+      const at = stops.findIndex((hull) => hull.id === state.hull);
+      element.hidden = !stops.length;
+      words.textContent = at < 0 ? countHulls(stops) : `${at + 1} of ${stops.length}: ${describeHull(stops[at])}`;
+      words.setAttribute("title", words.textContent);
+    },
+    words: () => words.textContent,
+  };
+}
+
+const PAGER = `
+.ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
+.ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
+`;
 
 /** @typedef {import("./state.js").Changed} Changed */
 
@@ -54,4 +99,4 @@ export const STYLE = `
 .ce-narrow.ce-compact .ce-foot{flex-wrap:wrap}
 .ce-narrow.ce-compact .ce-caption{flex-basis:12em}
 .ce-narrow.ce-compact .ce-note{max-width:100%}
-`;
+${PAGER}`;

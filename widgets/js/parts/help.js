@@ -34,7 +34,7 @@ const LABEL = "Keys and help (?)";
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving @param {import("../controls/timing.js").Timing} timing @param {any} root
+ * @param {import("../controls/saving.js").Saving} saving @param {import("../controls/stepping.js").Timing} timing @param {any} root
  */
 export function makeHelp({ h, guard, textButton }, store, { save }, timing, root) {
   const { state } = store;

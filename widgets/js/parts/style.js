@@ -18,7 +18,6 @@ import { STYLE as LEGEND } from "./legend.js";
 import { STYLE as LENS } from "./lens.js";
 import { STYLE as LOADING } from "./loading.js";
 import { STYLE as MINIMAP } from "./minimap.js";
-import { STYLE as PAGER } from "./pager.js";
 import { STYLE as SEARCH } from "./search.js";
 import { STYLE as SLIDES } from "./slides.js";
 import { STYLE as STAGE } from "./stage.js";
@@ -87,7 +86,6 @@ export const STYLE = [
   STRIP,
   STAGE,
   ZOOM,
-  PAGER,
   MINIMAP,
   HINT,
   LOADING,

@@ -102,7 +102,7 @@ export function rowsOf(frames) {
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/timing.js").Timing} timing @param {(step: number) => void} go to a step
+ * @param {import("../controls/stepping.js").Timing} timing @param {(step: number) => void} go to a step
  */
 export function makeTimeline(ui, { state }, timing, go) {
   const { make, textButton } = ui;

@@ -1,7 +1,7 @@
 /** The entries of a rule docking onto the cells that they bind, as SVG elements above the plates. */
 
 import { textWidth } from "../shared/measuring.js";
-import { meet } from "./areas.js";
+import { meet } from "./titles.js";
 import { allCells } from "./cells.js";
 import { attemptOf, beatsOf } from "./lens.js";
 

@@ -3,9 +3,8 @@
 import { describeBox } from "../picture/words.js";
 import { laneClass } from "../shared/lanes.js";
 import { clip, textWidth } from "../shared/measuring.js";
-import { areaOf, meet } from "./areas.js";
+import { areaOf, baselineOf, cellsArea, meet, titleRooms } from "./titles.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
-import { baselineOf, cellsArea, titleRooms } from "./titles.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make

@@ -1,7 +1,7 @@
 /** Missed folds: dotted lines between plates, and the reason in words, as SVG elements. */
 
 import { textWidth } from "../shared/measuring.js";
-import { meet } from "./areas.js";
+import { meet } from "./titles.js";
 import { PLATES, WORDS } from "./look.js";
 
 /**

@@ -1,7 +1,7 @@
 /** The names of matches on plates: as large as the words of plates, and never over each other or over a title. */
 
 import { short } from "../picture/shapes.js";
-import { areaOf, meet } from "./areas.js";
+import { areaOf, meet } from "./titles.js";
 import { PLATES } from "./look.js";
 
 /**

@@ -1,7 +1,6 @@
-/** How wide the title of a plate may be: at a small scale it takes the room of neighbours that do not need theirs. */
+/** Rectangles of words at plates, and the room of a title: at a small scale it takes that of neighbours that do not need theirs. */
 
 import { textWidth } from "../shared/measuring.js";
-import { meet } from "./areas.js";
 import { PLATES } from "./look.js";
 
 /**
@@ -49,4 +48,14 @@ export function titleRooms(boxes, size) {
     );
     return isFree ? { x: (l + r) / 2, room: area.r - area.l } : { x: box.x, room };
   });
+}
+
+/** @param {Rect} a @param {Rect} b */
+export const meet = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
+
+/** Where a text of a plate is. @param {any} text @returns {Rect} */
+export function areaOf(text) {
+  const [x, y, size] = ["x", "y", "font-size"].map((name) => Number(text.getAttribute(name)));
+  const half = textWidth(text.textContent, size, true) / 2;
+  return { l: x - half, t: y - PLATES.ascent * size, r: x + half, b: y + (1 - PLATES.ascent) * size };
 }

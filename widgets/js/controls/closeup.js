@@ -1,8 +1,9 @@
-/** What the user does in the close-up: switching between its parts, picking an input, running one of their own. */
+/** What the user does in the close-up: switching between its parts, picking an input, asking for values, running an own input. */
 
-import { text } from "../shared/reading.js";
 import { FIRST } from "../closeup/names.js";
 import { readValues } from "../closeup/values_reading.js";
+import { closeupOf } from "../parts/state.js";
+import { text } from "../shared/reading.js";
 
 /**
  * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving
@@ -77,3 +78,20 @@ export function makeClosingUp(store, { request, setView }) {
   };
 }
 /** @typedef {ReturnType<typeof makeClosingUp>} ClosingUp */
+
+/**
+ * A part that draws nothing. It asks once the close-up is there: before that, nobody sees the values.
+ * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
+ * @param {ClosingUp} closingUp
+ */
+export function makeAsking({ timers }, { state }, closingUp) {
+  const isDue = () =>
+    state.closeup === "values" && state.showCloseup && !state.values && !state.running && closeupOf(state) !== null;
+  const ask = () => isDue() && closingUp.ask();
+  return {
+    reads: /** @type {const} */ (["closeup", "showCloseup", "values", "running", "details", "selection", "options"]),
+    draw() {
+      if (isDue()) timers.after("values", 0, ask);
+    },
+  };
+}
