@@ -103,16 +103,17 @@ from explorer.views.recording import (
     recording as recording,
 )
 from explorer.views.request import PatternTrial as PatternTrial
-from explorer.views.speed_ups import SpeedUp as SpeedUp, speed_up as speed_up
 from explorer.views.static_svg import static_svg as static_svg
 from explorer.views.steps import hide_results as hide_results, steps as steps
 from explorer.views.story import SLIDES as SLIDES, SlidesName as SlidesName, slide_at as slide_at, story as story
 from explorer.views.thumbnail import thumbnail as thumbnail
 from explorer.views.timing_words import (
+    SpeedUp as SpeedUp,
     conditions as conditions,
     crossover_text as crossover_text,
     memory_table as memory_table,
     no_cuda_text as no_cuda_text,
+    speed_up as speed_up,
 )
 from explorer.views.timings import (
     INTERVALS as INTERVALS,

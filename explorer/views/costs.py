@@ -10,9 +10,9 @@ from explorer.errors import look_up
 from explorer.timings import Timing
 from explorer.trace import Step, StepCheck
 from explorer.views.bars import bar, bars_view
-from explorer.views.certificates import certified_text
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, in_order
+from explorer.views.timing_words import certified_text
 from explorer.views.words import bytes_text, time_text
 from explorer_widgets.schema import BarsView, SectionView
 
@@ -54,7 +54,6 @@ IN_THE_STRIP = (
 """The statistics in the cost strip; the rest are only shown over the steps."""
 
 TIMES = ("cpu", "cuda")
-NAMES_OF_TIMES = {"cpu": "CPU", "cuda": "CUDA"}
 
 
 def cost_strip(

@@ -5,14 +5,13 @@ from itertools import pairwise
 
 from explorer.timings import Timing
 from explorer.trace import Step
-from explorer.views.certificates import certified_text
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order
 from explorer.views.messages import rules_text
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
-from explorer.views.speed_ups import speed_up
+from explorer.views.timing_words import certified_text, speed_up
 from explorer.views.words import bytes_text, time_text
 from explorer_widgets.schema import FrameView
 

@@ -1,18 +1,30 @@
-"""Measured times in words: subjects, devices, shares of the roof, crossovers, conditions, memory."""
+"""Measured times in words: subjects, devices, speed-ups, certificates, shares of the roof, conditions, memory."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from explorer.timings import CPU, CUDA, SWEEP, TRAINING, Run, Timing, both_devices, crossover
+from explorer.timings import CPU, CUDA, SWEEP, TRAINING, Estimate, Run, Timing, both_devices, crossover
 from explorer.trace import parse_path
 from explorer.trace.ladder import COMPILED, Level
 from explorer.views.bars import add_column
-from explorer.views.certificates import certified_text
-from explorer.views.costs import NAMES_OF_TIMES
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import SectionView, TableView
 
+Tone = Literal["faster", "slower", "noise"]
+
+NAMES_OF_TIMES = {"cpu": "CPU", "cuda": "CUDA"}
 NAMES_OF_KINDS = {"forward": "Forward pass", TRAINING: "Training step"}
 UNMEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedUp:
+    """A speed-up: the ratio of medians (over 1 is faster), as text, and its tone."""
+
+    ratio: float
+    text: str
+    tone: Tone
 
 
 def what_text(timing: Timing) -> str:
@@ -146,3 +158,44 @@ def _batches(run: Run) -> str:
     if not sizes:
         return "nothing timed"
     return f"batch {sizes[0]:,}" if len(sizes) == 1 else f"batches of {sizes[0]:,} to {sizes[-1]:,}"
+
+
+def speed_up(before: Estimate, after: Estimate, than: str = "") -> SpeedUp:
+    """Return how much faster `after` is; if the confidence intervals overlap, it is within the noise.
+
+    The interval of the ratio is the widest that the two intervals allow.
+    """
+    ratio = before.median / after.median
+    if not (before.is_known and after.is_known):
+        return SpeedUp(ratio, f"{_times(ratio)}: measured too few times to tell", "noise")
+    if before.overlaps(after):
+        return SpeedUp(ratio, f"{_times(ratio)}: within the noise", "noise")
+    ends = sorted((before.low / after.high, before.high / after.low))
+    tone: Tone = "faster" if ratio > 1 else "slower"
+    if tone == "slower":
+        ends = sorted(1 / end for end in ends)
+    shown = ratio if tone == "faster" else 1 / ratio
+    compared = f" than {than}" if than else ""
+    return SpeedUp(ratio, f"{_times(shown)} {tone}{compared} ({ends[0]:.3g} to {ends[1]:.3g})", tone)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g}x" if ratio < 1000 else f"{ratio:,.0f}x"
+
+
+def certified_text(timing: Timing | None) -> str:
+    """Return how many rows a backend certified: `✓ 256 rows certified`; empty if it certifies none.
+
+    It evaluated all others in double precision, as it does with all rows if there are few. A backend that ran the
+    layers of the circuit certified nothing.
+    """
+    if timing is not None and timing.declined:
+        return "ran the layers"
+    if timing is None or timing.again is None:
+        return ""
+    rows = plural(timing.batch_size, "row")
+    if not timing.again:
+        return f"✓ {rows} certified"
+    if timing.again == timing.batch_size:
+        return f"{rows} in double precision"
+    return f"{timing.batch_size - timing.again:,} of {rows} certified, {timing.again:,} again"

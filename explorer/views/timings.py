@@ -22,17 +22,18 @@ from explorer.timings import (
 )
 from explorer.trace import Trace
 from explorer.views.bars import add_column, bar, bars_view
-from explorer.views.certificates import certified_text
-from explorer.views.costs import NAMES_OF_TIMES, TIMES
+from explorer.views.costs import TIMES
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, lane_of_backend
-from explorer.views.speed_ups import speed_up
 from explorer.views.timing_words import (
     NAMES_OF_KINDS,
+    NAMES_OF_TIMES,
     UNMEASURED,
+    certified_text,
     crossover_text,
     device_text,
     roof_text,
+    speed_up,
     timed_noun,
     what_text,
 )

@@ -54,8 +54,8 @@ from explorer.views import (
     sweep_bars,
     time_change_bars,
 )
-from explorer.views.certificates import certified_text
 from explorer.views.lanes import lane_of, lane_of_backend
+from explorer.views.timing_words import certified_text
 from tests.views.showing import index_of
 
 SETUP = Setup(
