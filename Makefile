@@ -90,15 +90,15 @@ distclean: clean ## Remove .venv and the failing examples that `make fuzz` found
 	rm -rf $(VENV) .hypothesis
 
 # Set-up. A stamp file per set of packages, so that a second call costs nothing; a changed pyproject.toml renews both.
-# `make explore` needs no tools, so it waits only for the lean set.
+# `make explore` needs no tools, so it waits only for the lean set; the set of the tests contains that.
 
 $(VENV)/.ready-explore: pyproject.toml scripts/setup.sh
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits,ui
 	@touch $@
 
-$(VENV)/.ready-test: $(VENV)/.ready-explore tests/browser/package-lock.json widgets/js/package-lock.json
+$(VENV)/.ready-test: pyproject.toml scripts/setup.sh tests/browser/package-lock.json widgets/js/package-lock.json
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) test
-	@touch $@
+	@touch $(VENV)/.ready-explore $@
 
 $(VENV)/.ready-fuzz: $(VENV)/.ready-test
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) test,fuzz
