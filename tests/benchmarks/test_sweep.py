@@ -20,10 +20,9 @@ from explorer.packages import install_command
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, ConstantInitializer, TensorParameter
 from tests.benchmarks.test_measurements import text_of
 from tests.needed import is_missing
+from tests.waiting import PATIENCE
 
 MODES = ("as written", "optimized and folded")
-SECONDS = 60
-"""A wait that does not end fails its test after this time."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def constant(tmp_path_factory):
 def kill_a_measuring_worker(client, known):
     """Kill the process that is measuring a configuration without a row yet; returns the position of that."""
     pids = client.run(os.getpid)
-    until = monotonic() + SECONDS
+    until = monotonic() + PATIENCE
     while monotonic() < until:
         for topic, events in client.get_events().items():
             for _, event in events:

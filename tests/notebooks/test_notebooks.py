@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.needed import is_missing
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from jupyter_client.blocking.client import BlockingKernelClient
@@ -22,8 +23,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FILES = sorted(NOTEBOOKS.glob("*.ipynb"))
 LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-CELL_SECONDS = 120
-MAX_SECONDS = 40
+LESSON_SECONDS = 40
 """A lesson is promised to take less on two cores: the bound is its processor time, since other tests use the cores too.
 
 A lesson waits for nothing, so this is close to the time that passes on a clock if nothing else is running.
@@ -72,7 +72,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[BlockingKernel
     client = manager.client()
     client.start_channels()
     try:
-        client.wait_for_ready(timeout=CELL_SECONDS)
+        client.wait_for_ready(timeout=PATIENCE)
         run(client, QUICKLY)
         yield client
     finally:
@@ -84,7 +84,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[BlockingKernel
 def run(kernel: "BlockingKernelClient", code: str, **evaluated: str) -> dict[str, Any]:
     """Execute a cell; return the values of expressions evaluated after it."""
     reply = kernel.execute_interactive(
-        code, user_expressions=evaluated, timeout=CELL_SECONDS, allow_stdin=False, output_hook=lambda message: None
+        code, user_expressions=evaluated, timeout=PATIENCE, allow_stdin=False, output_hook=lambda message: None
     )["content"]
     if reply["status"] != "ok":
         pytest.fail(f"this cell failed:\n{code}\n\n" + "\n".join(reply.get("traceback", [])), pytrace=False)
@@ -136,7 +136,7 @@ def test_it_runs(file: Path, kernel: "BlockingKernelClient") -> None:
         if cell["cell_type"] == "code":
             run(kernel, cell["source"])
     after = run(kernel, "", **clock)
-    assert float(after["seconds"]) - float(before["seconds"]) < MAX_SECONDS
+    assert float(after["seconds"]) - float(before["seconds"]) < LESSON_SECONDS
     told = [name for name, earlier in spoilers(kernel) if not is_folded_behind(file, name, earlier)]
     assert told == []
 

@@ -31,11 +31,11 @@ from explorer.app.dashboard.page import MAX_MODELS, LimitedReceiver, make_page
 from explorer.app.ports import LOCAL, free_port
 from explorer.app.session.library import Library
 from explorer.app.session.session import Session
+from tests.waiting import PATIENCE
 
 pn.extension()
 
 Visit = Callable[[str, ApplicationContext], Coroutine[Any, Any, None]]
-SECONDS = 60
 KINDS = (Dashboard, Session, Document, WSHandler, LimitedReceiver, Plot)
 """The kinds of objects of a page, of its connection, and of what is sent to it."""
 
@@ -75,7 +75,7 @@ def visit_and_leave(*visits: Visit) -> None:
 
     before = present()
     with ThreadPoolExecutor(1) as thread:  # the browser of other tests has an event loop in this thread
-        thread.submit(asyncio.run, asyncio.wait_for(run(), SECONDS)).result()
+        thread.submit(asyncio.run, asyncio.wait_for(run(), PATIENCE)).result()
 
 
 @asynccontextmanager
@@ -144,9 +144,8 @@ async def attack(url: str, application: ApplicationContext) -> None:
             pass
 
 
-@pytest.mark.parametrize("visits", [[get_only, get_only], [connect, connect], [close_while_measuring], [attack]])
-def test_sessions_leave_no_objects(visits: list[Visit]) -> None:
-    visit_and_leave(*visits)
+def test_sessions_leave_no_objects() -> None:
+    visit_and_leave(get_only, get_only, connect, connect, close_while_measuring, attack)
 
 
 def test_a_page_that_closes_while_its_circuit_is_opened_cancels_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,9 +163,9 @@ def test_a_page_that_closes_while_its_circuit_is_opened_cancels_the_work(monkeyp
 
     async def close_while_opening(url: str, application: ApplicationContext) -> None:
         async with connected(url, circuit="hmm"):
-            await asyncio.to_thread(started.wait, SECONDS)
+            await asyncio.to_thread(started.wait, PATIENCE)
 
     monkeypatch.setattr(page_module, "open_drawn", open_slowly)
     monkeypatch.setattr(type(pn.state), "onload", lambda state, start: start())
     visit_and_leave(close_while_opening)
-    assert cancelled.wait(SECONDS)
+    assert cancelled.wait(PATIENCE)

@@ -21,6 +21,7 @@ from explorer.learning.data import load_digits
 from explorer.learning.evaluation import mean_log_likelihood
 from explorer.learning.workers import Workers
 from explorer.templates import image_data
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 BATCH = 479
@@ -29,8 +30,6 @@ image, of which the second worker has none."""
 needs_cuda = pytest.mark.skipif(why_no_cuda() is not None, reason=why_no_cuda() or "")
 MANY = 10_000
 """Epochs of a run that ends before: it is killed."""
-SECONDS = 300
-"""A run that hangs fails its test after this time."""
 
 
 def small_circuit(units):
@@ -80,7 +79,7 @@ def start(folder, *commands, ports=(), processes=2):
 def finish(process):
     """The output of both workers."""
     try:
-        return process.communicate(timeout=SECONDS)
+        return process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
 
@@ -121,7 +120,7 @@ def together(folder) -> tuple[str, str]:
         train(folder, "killed.pt", MANY, "--distributed", "--save-every", "1"),
         ports=[store.port for store in stores],
     )
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + PATIENCE
     while not (folder / "killed.pt").exists() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.01)
     if process.poll() is None:
