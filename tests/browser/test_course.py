@@ -84,7 +84,7 @@ NOTE_STEPS = """globalThis.noted = circuitExplorer.models.map((model) => {
 
 WAIT = """async (condition) => {
   for (let waited = 0; !condition(); waited += 10) {
-    if (waited > 20_000) throw new Error(`it never came: ${condition}`);
+    if (waited > 300_000) throw new Error(`it never came: ${condition}`);
     await new Promise((done) => setTimeout(done, 10));
   }
 }"""

@@ -284,15 +284,18 @@ def test_a_trial_of_the_state_after_a_step_is_drawn_on_that_state():
 
 
 def test_the_replacements_depend_on_the_layers():
-    assert replacements(CPT) == ("Candecomp", "one layer")
-    assert replacements(sums()) == ("SumCollapse", "one layer")
-    assert replacements(layer()) == ("DenseKronecker", "Mixing")
-    assert replacements(layer(parameters=(("weight", SOFTMAX),))) == ()
-    assert replacements(CATEGORICAL) == ()
     plain = ParameterForm((NodeForm("TorchSoftmaxParameter"),))
-    assert replacements(layer(kind="TorchCategoricalLayer", parameters=(("probs", plain),))) == (
-        "CategoricalLogSoftmax",
+    expected = (
+        (CPT, ("Candecomp", "one layer")),
+        (sums(), ("SumCollapse", "one layer")),
+        (layer(), ("DenseKronecker", "Mixing")),
+        (layer(parameters=(("weight", SOFTMAX),)), ()),
+        (CATEGORICAL, ()),
+        (layer(kind="TorchCategoricalLayer", parameters=(("probs", plain),)), ("CategoricalLogSoftmax",)),
     )
+    known = {name for _, names in expected for name in names}  # a rule that is added later may fit, too
+    for form, names in expected:
+        assert tuple(name for name in replacements(form) if name in known) == names
 
 
 @pytest.mark.parametrize(
