@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize
 
 HOW = "pip install playwright; apt-get install chromium (or set CHROMIUM to the path of a Chromium or Chrome)"
+UNUSED = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "AimEnabled"),  # pages of their own for each window: half a second
+    *("DestroyProfileOnBrowserClose", "HttpsUpgrades", "LensOverlay", "MediaRouter", "OptimizationHints"),
+    *("PaintHolding", "ThirdPartyStoragePartitioning", "AvoidUnnecessaryBeforeUnloadCheckSync"),
+)
+"""Features of Chromium that tests do without; this replaces the list of Playwright, of which it has what matters."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -22,6 +28,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--no-first-run",
+    f"--disable-features={','.join(UNUSED)}",
 )
 ANIMATION_RATE = 50
 USUAL: "ViewportSize" = {"width": 1280, "height": 800}
