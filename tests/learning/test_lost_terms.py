@@ -8,6 +8,7 @@ import torch
 
 from explorer.compiler import TorchCompiler
 from explorer.learning import ExpectationMaximization
+from tests.fuzzing import covering
 from tests.lost_terms import left_to_right, small_weights, two_states
 from tests.oracle import evaluate
 
@@ -21,8 +22,7 @@ def test_no_step_lowers_the_likelihood_of_hidden_states(gap: float, dtype: torch
     assert_no_step_lowers(circuit, np.concatenate([rows, rows + 0.5, [[0, gap], [0.0, 0.5]]]), dtype)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("steps", [3, 10, 40])
+@pytest.mark.parametrize(("steps", "dtype"), covering((3, 10, 40), (torch.float32, torch.float64), strength=1))
 def test_no_step_lowers_the_likelihood_of_a_relapse(steps: int, dtype: torch.dtype):
     sequence = np.array([0.0] * 3 + [10.0] * 50 + [0.0] * steps + [20.0] * 3)
     noise = np.random.default_rng(0).normal(size=(4, len(sequence)))

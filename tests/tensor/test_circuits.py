@@ -16,7 +16,7 @@ from tests.tensor.circuits import ROWS, compile_circuit, import_circuit, rows
 DRAWN_28_BY_28 = ("mnist",)
 SLOW = (
     *("hclt", "mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses", "squared"),
-    *("kronecker", "evidence"),
+    *("kronecker", "evidence", "digits"),
 )
 """Their exports take long, or are of kinds that the others have too; `make fuzz` tests them."""
 

@@ -54,7 +54,6 @@ def wait_for_work(workspace: Workspace, delivered: "Queue[Callable[[], None]]") 
 
 
 PLACES = {
-    "digits": ViewState(circuit="digits", step=3),
     "conflict": ViewState(circuit="conflict", step=3),
     "blackboard": ViewState(circuit="blackboard", step=8),
     "a file": ViewState(circuit="c.trace.json", step=3),

@@ -8,6 +8,7 @@ import torch
 
 from explorer.backend import queries
 from explorer.symbolic import CircuitBuilder, constant
+from tests.fuzzing import covering
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
 from tests.lost_terms import (
     CASES,
@@ -34,8 +35,7 @@ def test_likelihoods_are_those_of_the_definition(name: str):
         np.testing.assert_allclose(found.flatten().detach(), wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("step", [65, -1])
-@pytest.mark.parametrize("steps", [3, 16, 40])
+@pytest.mark.parametrize(("steps", "step"), covering((3, 16, 40), (65, -1), strength=1))
 def test_marginals_conditionals_and_moments_of_a_relapse_are_those_of_the_forward_algorithm(steps: int, step: int):
     circuit, x, wanted = relapse(steps)
     step = step % x.shape[1]
