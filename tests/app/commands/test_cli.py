@@ -390,7 +390,7 @@ def test_show_of_a_module_that_calls_nothing(tmp_path):
     assert " ".join(run("show", str(file)).output.split()) == "0 0 No operator imported: nothing is called."
 
 
-def test_a_circuit_with_negative_weights_is_traced_in_the_semiring_that_it_needs_unless_told_otherwise(tmp_path):
+def test_negative_weights_choose_the_semiring_of_a_trace_unless_told_otherwise(tmp_path):
     out = tmp_path / "sos.trace.json"
     run("trace", "sos", "-o", str(out))
     assert Trace.load(out).options["semiring"] == "complex-lse-sum"

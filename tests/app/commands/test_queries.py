@@ -217,7 +217,7 @@ def test_moments_of_a_gallery_circuit_are_those_of_the_query(tmp_path: Path):
     assert len(run("query", "moments", "near-misses", "--root", "1,0").splitlines()) > 1
 
 
-def test_the_entropy_is_that_of_the_query_and_a_differential_one_has_the_units_of_the_table(tmp_path: Path):
+def test_entropy_is_that_of_the_query_with_the_units_of_the_table(tmp_path: Path):
     circuit = TorchCompiler(seed=0).compile(gallery.load_named("blackboard"))
     rows = torch.tensor(list(product((0, 1), repeat=5)))
     logs = queries.log_likelihood(circuit, rows)

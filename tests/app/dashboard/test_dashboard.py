@@ -365,7 +365,7 @@ def headings(details: str) -> set[str]:
     return {section["heading"] for section in json.loads(details)["sections"]} if details else set()
 
 
-def test_the_answer_of_a_question_is_nowhere_while_it_is_asked_and_the_view_is_restored() -> None:
+def test_answer_is_nowhere_while_a_question_is_asked_and_the_view_is_restored() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits", step=8, look=DisplayOptions(mode="before")))
     session = made.workspace.session
     made.drawer.open("predict")

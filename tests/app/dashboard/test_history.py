@@ -186,7 +186,7 @@ def test_a_trace_to_compare_with_that_cannot_be_opened_leaves_the_address(opened
     assert "no circuit or trace named" in str(page.made.messages.text.object)
 
 
-def test_the_rule_lens_and_the_close_up_are_in_the_address_and_back_leaves_them_at_once(
+def test_rule_lens_and_close_up_are_in_the_address_and_back_leaves_them_at_once(
     opened: Callable[[str], Page],
 ) -> None:
     page = opened(f"{CONFLICT}&step=3&mode=before")

@@ -100,7 +100,7 @@ async def quote_much(url: str) -> None:
     reader.socket.close()
 
 
-def test_the_log_of_a_server_has_its_address_when_it_answers_and_little_of_what_strangers_send(tmp_path: Path) -> None:
+def test_server_log_has_its_address_and_little_of_what_strangers_send(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "server.log"
     url = f"http://{LOCAL}:{port}/"
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"]

@@ -78,7 +78,7 @@ def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
 
 
 @pytest.mark.parametrize("kind", ["marginal", "most-probable"])
-def test_painted_pixels_are_completed_by_what_to_expect_and_by_the_most_probable_image(kind: str) -> None:
+def test_painted_pixels_are_completed_by_means_and_by_the_most_probable_image(kind: str) -> None:
     reader = Reader("digits")
     reader.tool.kind.value = kind
     x, observed = [0.0] * 64, [0] * 64
@@ -178,7 +178,7 @@ def pair() -> Circuit:
     return b.build(b.sum(b.hadamard(*inputs), num_units=1))
 
 
-def test_operands_with_outputs_of_different_widths_are_not_asked_and_the_tool_says_why() -> None:
+def test_operands_of_different_widths_are_not_offered_and_the_tool_says_why() -> None:
     def table(units: int) -> Circuit:
         builder, weight = CircuitBuilder(), TensorParameter((units, 2))
         layer = EmbeddingLayer(scope=(0,), num_output_units=units, num_states=2, weight=weight)

@@ -185,7 +185,7 @@ def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("steps_took", [5.0, 30.0])
-def test_the_layers_of_this_step_are_timed_first_and_once_even_if_the_steps_took_all_the_time(
+def test_layers_of_this_step_are_timed_first_even_if_steps_took_all_the_time(
     monkeypatch: pytest.MonkeyPatch, steps_took: float
 ) -> None:
     trace = open_state(Library(), ViewState(circuit="conflict")).trace

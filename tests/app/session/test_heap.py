@@ -37,7 +37,7 @@ class Cycle:
         self.itself, self.trace = self, trace
 
 
-def test_the_trace_of_closed_pages_is_freed_although_it_is_hidden_from_the_collector() -> None:
+def test_trace_of_closed_pages_is_freed_although_hidden_from_the_collector() -> None:
     place = ViewState(circuit="near-misses", options=CompilerOptions(seed=77))
     session = Session(open_state(Library(), place), place)
     session.picture()
@@ -51,7 +51,7 @@ def test_the_trace_of_closed_pages_is_freed_although_it_is_hidden_from_the_colle
     assert gc.get_freeze_count() > 0
 
 
-def test_opening_a_large_trace_collects_nothing_and_hides_it_before_its_views_are_drawn(
+def test_large_trace_is_hidden_from_the_collector_before_its_views_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(opening, "LARGE", 1)

@@ -120,7 +120,7 @@ def test_a_slide_of_another_step_is_drawn_once(linked: Linked) -> None:
     assert [name for name in host.did() if name == "picture"] == ["picture"]
 
 
-def test_steps_and_details_are_sent_again_when_results_are_hidden_and_when_they_are_shown(linked: Linked) -> None:
+def test_steps_and_details_are_sent_again_when_results_are_hidden_or_shown(linked: Linked) -> None:
     session, host, _ = linked
     session.select([next(iter(session.boxes))])
     found = host.details

@@ -130,9 +130,7 @@ def together(folder) -> tuple[str, str]:
     return output, errors
 
 
-def test_two_workers_train_as_one_does_also_after_resuming_in_another_mode_and_on_a_fast_backend(
-    folder, alone, together
-):
+def test_two_workers_train_as_one_also_after_resuming_in_another_mode_and_fast(folder, alone, together):
     assert_equal_training(Checkpoint.load(folder / "two.pt"), Checkpoint.load(folder / "alone-2.pt"))
     assert_equal_training(Checkpoint.load(folder / "together.pt"), alone)
 
