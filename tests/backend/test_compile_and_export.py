@@ -189,7 +189,7 @@ def every_operator() -> Circuit:
     return b.build(b.sum(b.sum(b.hadamard(*layers), num_units=2), num_units=1))
 
 
-def test_the_circuit_of_operators_contains_all_operators_and_those_that_optimization_creates():
+def test_circuit_of_operators_contains_all_and_those_that_optimization_creates():
     used = {type(node) for _, parameter in every_operator().parameters() for node in parameter.nodes()}
     declared = {kind for kind in ParameterOp.__subclasses__() for kind in (kind, *kind.__subclasses__())}
     ours = {kind for kind in declared if kind.__module__.startswith("explorer.") and compiled_class_of(kind)}

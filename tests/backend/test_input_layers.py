@@ -145,7 +145,7 @@ def assert_rounded_once(found: Tensor, exact: Tensor) -> None:
 
 
 @pytest.mark.parametrize("fold", [True, False])
-def test_a_binomial_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision(fold: bool):
+def test_binomial_with_a_sigmoid_near_one_is_right_in_single_precision(fold: bool):
     layer = circuit_of(binomial_of_sigmoids(*LARGE_LOGITS))
     circuit = TorchCompiler(fold=fold, optimize=fold).compile(layer).float()
     assert [tuple(one.shape) for one in circuit.parameters()] == [(1, 4)]
@@ -158,14 +158,14 @@ def test_a_binomial_whose_probability_is_a_sigmoid_near_one_is_right_in_single_p
 
 
 @pytest.mark.parametrize("count", [0, 3, 7])
-def test_an_observed_binomial_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision(count: int):
+def test_observed_binomial_with_a_sigmoid_near_one_is_right_in_single_precision(count: int):
     observed = evidence(circuit_of(binomial_of_sigmoids(*LARGE_LOGITS)), {0: count})
     circuit = TorchCompiler().compile(observed).float()
     for module in (circuit, circuit.freeze(), circuit.probe()):
         assert_rounded_once(module()[0], log_probs_of_counts(*LARGE_LOGITS)[count])
 
 
-def test_a_product_of_binomials_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision():
+def test_product_of_binomials_with_sigmoids_near_one_is_right_in_single_precision():
     ours, theirs = (20.0, -20.0), (12.0, -12.0)
     product = multiply(circuit_of(binomial_of_sigmoids(*ours)), circuit_of(binomial_of_sigmoids(*theirs)))
     circuit = TorchCompiler().compile(product).float()

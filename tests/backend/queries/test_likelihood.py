@@ -224,7 +224,7 @@ def test_evidence_of_probability_zero_is_refused():
         queries.conditional(circuit, x, ~first, first)
 
 
-def test_evidence_that_is_not_a_number_is_refused_and_ignored_where_it_is_not_evidence():
+def test_nan_is_refused_as_evidence_and_ignored_elsewhere():
     circuit = compile_circuit(mixed_circuit())
     x = torch.tensor([[1.0, torch.nan, 0.4]])
     with pytest.raises(ValueRangeError, match="variable 1 is NaN"):
@@ -272,7 +272,7 @@ def test_a_circuit_that_is_not_smooth_is_refused():
         queries.marginal(circuit, torch.zeros((1, 2), dtype=torch.long), torch.tensor([True, False]))
 
 
-def test_a_negative_density_is_refused_and_a_negative_partition_function_is_a_complex_logarithm():
+def test_negative_density_is_refused_and_negative_partition_function_is_complex():
     b = CircuitBuilder()
     embedding = EmbeddingLayer(scope=(0,), num_output_units=1, num_states=2, weight=leaf([1.0, -3.0]))
     symbolic = b.build(b.add(embedding))

@@ -36,7 +36,7 @@ def test_likelihoods_are_those_of_the_definition(name: str):
 
 
 @pytest.mark.parametrize(("steps", "step"), covering((3, 16, 40), (65, -1), strength=1))
-def test_marginals_conditionals_and_moments_of_a_relapse_are_those_of_the_forward_algorithm(steps: int, step: int):
+def test_queries_of_a_relapse_equal_the_forward_algorithm(steps: int, step: int):
     circuit, x, wanted = relapse(steps)
     step = step % x.shape[1]
     module, rows, hidden = compile_circuit(circuit), torch.from_numpy(x), torch.arange(x.shape[1]) == step

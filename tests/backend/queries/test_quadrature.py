@@ -258,7 +258,7 @@ def test_entropy_and_divergence_of_deterministic_circuits_equal_quadrature(num_r
 
 
 @seeded(20)
-def test_entropy_and_divergence_of_a_mixture_with_real_variables_are_refused_with_the_reason(seed: int):
+def test_entropy_and_divergence_of_real_mixtures_are_refused_with_the_reason(seed: int):
     table, circuit = random_table(seed)
     compiled = compile_circuit(circuit, SEMIRINGS[seed % 3], **mode_of(seed))
     for ask in (lambda: queries.entropy(compiled), lambda: queries.divergence(compiled, compiled)):
