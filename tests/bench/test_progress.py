@@ -123,7 +123,7 @@ def test_a_slow_listener_is_waited_for(digits, sections):
     assert set(timed_meanwhile) == {0}
 
 
-def test_a_cancelled_measurement_stops_after_the_section_being_timed_and_keeps_its_times(digits, sections):
+def test_cancelled_measurement_stops_after_the_timed_section_and_keeps_its_times(digits, sections):
     begun = Event()
 
     def tell(progress):
