@@ -278,7 +278,7 @@ def test_an_opponent_is_as_fast_as_it_is_alone():
     assert replace(row, alone={PEER: (4.0,)}).speedup("native", (PEER,)) == 4.0
 
 
-def test_wanted_figures_are_those_of_the_large_cases_and_of_rows_that_were_not_refused():
+def test_wanted_statistics_are_those_of_large_cases_and_rows_not_refused():
     rows = [
         row_of("L1", native=1.0, peer=25.0, compiled=8.0, written=4.0),
         row_of("L2", native=1.0, peer=4.0, compiled=4.0, written=4.0),
