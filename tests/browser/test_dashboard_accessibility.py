@@ -95,7 +95,7 @@ def test_the_page_and_its_tools_are_accessible_in_the_light_and_in_the_dark(
 
 
 @pytest.mark.parametrize(("width", "height"), [(640, 400), pytest.param(1024, 600, marks=pytest.mark.fuzz), (320, 640)])
-def test_at_200_percent_on_a_projector_and_on_a_phone_the_graph_keeps_a_usable_height(
+def test_graph_keeps_a_usable_height_at_200_percent_and_on_a_phone(
     dashboard: Open, resize: "Callable[[int, int], None]", width: int, height: int
 ) -> None:
     page = dashboard("?step=3")

@@ -77,9 +77,7 @@ def test_uploads_that_are_empty_too_large_or_broken_are_refused_in_the_page(
     page.wait(lambda: progress.count() == 0, "the end of the progress")
 
 
-def test_what_is_drawn_before_the_models_arrive_has_the_theme_of_the_system_or_the_chosen_one(
-    browser: "Browser", server: Server
-) -> None:
+def test_placeholder_has_the_theme_of_the_system_or_the_chosen_one(browser: "Browser", server: Server) -> None:
     """Here they never arrive."""
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()

@@ -141,7 +141,7 @@ def test_it_prints_an_address_with_a_token_and_fetches_no_news(lab: Lab) -> None
     assert settings["news"] == {"disabled": True}
 
 
-def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_are_saved(page: "Page", lab: Lab) -> None:
+def test_lesson_runs_its_clicks_reach_python_and_its_pictures_are_saved(page: "Page", lab: Lab) -> None:
     open_and_run(page, lab.address)
     errors = page.locator("[data-mime-type='application/vnd.jupyter.error']")
     state = Watch(page, lab.folder / "state.json")

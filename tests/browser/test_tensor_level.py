@@ -25,7 +25,7 @@ def changing(page: Dashboard) -> list[str]:
     return [step["path"] for step in json.loads(page.trait("steps")) if step["changed"]]
 
 
-def test_the_level_is_chosen_stepped_through_and_asked_about_without_the_tools_of_circuits(dashboard: Open) -> None:
+def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
     page.choose("Level", "tensor")
     page.wait(lambda: "level=tensor" in page.page.url, "the link of the level")
@@ -108,9 +108,7 @@ def choose_two(page: "Page") -> tuple[int, int, str]:
     return int(ids[0]), int(ids[-1]), answer.inner_text()
 
 
-def test_the_memory_of_a_program_is_drawn_stepped_and_asked_about_in_the_dashboard_and_on_a_page(
-    dashboard: Open, tmp_path: Path
-) -> None:
+def test_memory_of_a_program_is_drawn_and_asked_about_in_dashboard_and_page(dashboard: Open, tmp_path: Path) -> None:
     page = dashboard("?circuit=blackboard&level=program")
     page.page.wait_for_selector(".ce-buffer")
     opened = opened_by(page.page.url)
@@ -141,7 +139,7 @@ def test_the_memory_of_a_program_is_drawn_stepped_and_asked_about_in_the_dashboa
     saved.close()
 
 
-def test_kernel_calls_are_stepped_through_to_their_slots_and_say_what_each_pass_bought(dashboard: Open) -> None:
+def test_kernel_calls_are_stepped_through_and_say_what_each_pass_bought(dashboard: Open) -> None:
     page = dashboard("?circuit=digits")
     page.choose("Level", "kernels")
     page.wait(lambda: changing(page)[0] == "lower", "a trace of kernel calls")
