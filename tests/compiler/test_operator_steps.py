@@ -157,7 +157,7 @@ def embedding(units: int) -> Circuit:
     return builder.build(builder.add(EmbeddingLayer(scope=(0,), num_output_units=units, num_states=2, weight=weight)))
 
 
-def test_a_derivative_is_compared_with_automatic_differentiation_and_an_integral_may_be_too_large() -> None:
+def test_derivative_equals_autograd_and_an_integral_may_be_too_large() -> None:
     builder, coeff = CircuitBuilder(), TensorParameter((2, 4))
     curve = builder.build(builder.add(PolynomialLayer(scope=(0,), num_output_units=2, degree=3, coeff=coeff)))
     trace = explorer.record(differentiate(curve, order=2), semiring="sum-product")
