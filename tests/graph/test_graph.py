@@ -160,7 +160,7 @@ def test_from_unordered_returns_a_legal_graph_for_any_order_of_the_nodes(graph, 
 
 
 @given(graphs())
-def test_a_level_is_one_above_the_highest_input_and_a_height_one_above_the_highest_user(graph):
+def test_level_is_above_the_highest_input_and_height_above_the_highest_user(graph):
     height = heights(graph)
     for node, sources in graph.inputs.items():
         assert graph.levels[node] == max((graph.levels[s] + 1 for s in sources), default=0)
