@@ -113,9 +113,7 @@ TRANSPARENT = "was dropped; store them without transparency if it is meant to be
         (("1",) * 4 + ("P",), 1, f"Of 5 images, 1 palette one was converted to grey levels; {ONE_MODE}"),
     ],
 )
-def test_the_note_of_images_says_which_were_converted_and_which_lost_their_transparency(
-    tmp_path, modes, channels, note
-):
+def test_note_of_images_names_converted_ones_and_those_that_lost_transparency(tmp_path, modes, channels, note):
     save_modes(tmp_path, modes)
     assert note_of(tmp_path) == ((channels, 2, 2), note)
 

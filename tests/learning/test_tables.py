@@ -408,7 +408,7 @@ def test_categories_that_differ_in_any_other_character_are_kept_apart(tmp_path, 
 
 
 @pytest.mark.parametrize("has_gaps", [False, True])
-def test_the_baseline_of_integers_in_a_wide_range_is_at_most_a_bit_worse_than_a_uniform_one(tmp_path, has_gaps):
+def test_baseline_of_widely_spread_integers_is_little_worse_than_uniform(tmp_path, has_gaps):
     """A binomial of 1,000 has a standard deviation of 16 and gives most of these integers less than 1e-20."""
     random = np.random.default_rng(0)
     sizes = [0, 1000, *random.integers(0, 1001, 398)]

@@ -69,7 +69,7 @@ def test_a_table_is_trained_and_evaluated(people, tmp_path):
     assert "20 held-out rows of" in run("evaluate", path).output
 
 
-def test_of_the_data_of_the_training_only_held_out_rows_are_evaluated_and_this_is_said(people, tmp_path, monkeypatch):
+def test_only_held_out_rows_of_training_data_are_evaluated_and_this_is_said(people, tmp_path, monkeypatch):
     path = tmp_path / "people.pt"
     run("train", "--data", people, "--structure", "chow-liu", "--units", 2, "--epochs", 1, "--out", path)
     default = run("evaluate", path)
@@ -175,7 +175,7 @@ def test_on_other_rows_a_run_starts_from_the_values_and_counts_its_own_epochs(tm
     assert -mean_log_likelihood(found.restore(), rows) / 2 / math.log(2) == pytest.approx(best)
 
 
-def test_it_is_noted_that_the_held_out_rows_of_a_changed_file_may_have_been_trained_on(tmp_path):
+def test_held_out_rows_of_a_changed_file_are_noted_as_possibly_trained_on(tmp_path):
     path, table = tmp_path / "coins.pt", coins(tmp_path / "coins.csv", 1.0)
     run("train", "--data", table, "--units", 1, "--method", "em", "--epochs", 1, "--out", path)
     assert "Note" not in run("evaluate", path).stderr
