@@ -122,7 +122,7 @@ class TestTheNotebook:
 
 
 @pytest.mark.parametrize("file", LESSONS[:6], ids=lambda file: file.stem)
-def test_a_lesson_adds_at_most_one_circuit_to_the_one_that_is_carried_through_the_course(file: Path) -> None:
+def test_lesson_adds_at_most_one_circuit_to_the_one_of_the_course(file: Path) -> None:
     """All lessons use `digits`. Exercises may ask for circuits of their own, and tables may count more of them."""
     code: list[str] = []
     for cell in cells_of(file):
