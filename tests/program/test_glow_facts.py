@@ -121,7 +121,7 @@ program reuse
 
 
 @pytest.mark.parametrize(("offset", "copies"), [(0, 0), (12, 1)])
-def test_peephole_a_copy_between_equal_offsets_goes_and_one_between_different_offsets_stays(offset, copies):
+def test_peephole_removes_copies_between_equal_offsets_only(offset, copies):
     text = f"""
 program offsets
 %0 = input x : f32[2,3]

@@ -36,7 +36,7 @@ program concat
 FULL = ("OptimizeInserts", "ShareBuffers", "Peephole", "DeleteDeadAllocs", "HoistDealloc", "SinkAllocas", "PlanMemory")
 
 
-def test_a_part_that_is_read_after_the_concatenation_is_overwritten_has_memory_of_its_own():
+def test_part_read_after_its_concatenation_is_overwritten_has_its_own_memory():
     program = program_of(CONCAT)
     wanted = Executor(program, poison)(X)
     found = after(program, *FULL)

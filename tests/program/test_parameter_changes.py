@@ -95,7 +95,7 @@ def test_functional_call_uses_its_own_values(traced):
         assert torch.equal(trace.compiled(x), before)
 
 
-def test_a_program_for_inference_is_a_copy_whose_parameter_graphs_are_evaluated_once():
+def test_program_for_inference_is_a_copy_with_parameter_graphs_evaluated_once():
     circuit = explorer.record(gallery.load_named("blackboard")).compiled
     x = random_inputs(circuit, 4)
     trace = explorer.record(circuit, (x,), level="program")

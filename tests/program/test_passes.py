@@ -142,7 +142,7 @@ def test_unused_views_and_buffers_are_removed():
     assert after(program_of(text), "DeleteDeadAllocs").text() == program_of(CHAIN).text()
 
 
-def test_a_random_operator_is_not_removed_because_those_after_it_would_draw_other_numbers():
+def test_random_operator_stays_because_later_ones_would_draw_other_numbers():
     text = STORES.replace("aten.exp.default(self=%0)", "aten.bernoulli.default(self=%0)").replace(
         "-> %1\n#3", "-> %1 (copied)\n#3"
     )

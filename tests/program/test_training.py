@@ -128,7 +128,7 @@ def test_gradients_of_gradients_of_what_has_changed_since_are_refused(pair, chan
         torch.autograd.grad(loss, list(module.parameters()), create_graph=True)
 
 
-def test_the_share_of_an_output_without_a_tangent_is_absent_where_its_derivative_is_infinite():
+def test_output_without_a_tangent_adds_nothing_where_its_derivative_is_infinite():
     class Roots(nn.Module):
         def __init__(self):
             super().__init__()
