@@ -57,7 +57,7 @@ SHATTER = Rule(pattern("Split", A), shatter)
 # ---- wiring
 
 
-def test_the_replacement_has_the_inputs_of_the_entry_point_and_the_users_of_the_root():
+def test_replacement_has_the_inputs_of_the_entry_point_and_the_users_of_the_root():
     graph = toy_graph(
         {0: C("x"), 1: C("y"), 2: B("b"), 3: A("a"), 4: C("z"), 5: C("w")},
         {2: (0, 1, 0), 3: (2,), 4: (3, 0), 5: (3, 3)},
@@ -208,7 +208,7 @@ def test_a_replacement_guard_is_asked_only_about_matches_that_the_guard_accepts(
     assert optimize_graph(chain(B(), A()), (rule,), context()) is None
 
 
-def test_another_replacement_guard_is_asked_about_matches_that_the_first_one_accepts():
+def test_second_replacement_guard_is_asked_about_matches_that_the_first_accepts():
     asked: list[str] = []
 
     def answering(name: str, reason: str | None) -> ReplacementGuard:

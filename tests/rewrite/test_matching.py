@@ -70,7 +70,7 @@ def test_a_config_pattern_asks_for_a_value_or_a_condition():
     assert match(graph, pattern("p", A, B, config_patterns=({"size": 1},)), 1)  # entries without conditions left out
 
 
-def test_a_sub_pattern_is_searched_in_the_whole_parameter_graph_and_its_matches_are_kept():
+def test_sub_pattern_is_searched_in_the_whole_parameter_graph():
     inner = chain(B(), A(), C(), B(), A())
     graph = chain(WithInner(inner=Inner(inner)))
     found = match(graph, pattern("p", WithInner, sub_patterns=({"inner": INNER_AB},)), 0)
@@ -181,7 +181,7 @@ def test_questions_are_recorded_until_the_first_negative_answer():
 
 
 @pytest.mark.parametrize("kind", reasons(), ids=lambda kind: kind.value)
-def test_the_questions_of_a_pattern_are_asked_in_order_up_to_the_one_with_the_answer_no(kind: RefusalKind):
+def test_questions_of_a_pattern_are_asked_in_order_up_to_the_first_no(kind: RefusalKind):
     graph, wanted, root = reasons()[kind]
     checks: list[Check] = []
     found = match_pattern(graph, wanted, root, checks=checks)
