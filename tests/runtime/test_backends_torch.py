@@ -338,7 +338,7 @@ def test_copies_and_pickles_are_independent(digits: TorchCircuit):
         assert torch.equal(made(x), before)
 
 
-def test_explain_says_that_training_has_no_certificate_where_the_backend_has_no_gradients():
+def test_explain_says_that_training_has_no_certificate_without_gradients():
     compiled = TorchCompiler().compile(load_named("conflict"))
     assert "training: torch has no gradients" in fast(compiled, backend="torch").explain()
     assert "training" not in fast(compiled.freeze(), backend="torch").explain()

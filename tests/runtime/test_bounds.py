@@ -192,7 +192,7 @@ def test_polynomials_near_their_roots():
 
 
 @torch.no_grad()
-def test_packed_parameters_are_those_of_the_snapshot_whatever_another_thread_does_meanwhile(monkeypatch):
+def test_packed_parameters_are_those_of_the_snapshot_whatever_threads_do(monkeypatch):
     """`functional_call` in another thread changes parameters while they are packed, and then changes them back."""
     b = CircuitBuilder()
     compiled = TorchCompiler().compile(b.build(b.sum(product(b, [-1, 0], [-2, 0]), num_units=1)))
@@ -302,7 +302,7 @@ def test_where_errors_may_count_twice_rows_are_not_certified_instead(monkeypatch
 
 @torch.no_grad()
 @pytest.mark.parametrize("small", [0, 1])
-def test_a_bound_far_above_one_element_is_not_relative_though_it_is_far_below_another(small: int):
+def test_bound_far_above_an_element_is_not_relative_though_far_below_another(small: int):
     b = CircuitBuilder()
     weight = np.array([[1e-25, 1e20], [1.0, 0.0]])[[small, 1 - small]]
     row = b.sum(product(b, [0], [0]), product(b, [-44], [-44.1]), num_units=2, weight=leaf(weight))

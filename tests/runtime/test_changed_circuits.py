@@ -148,7 +148,7 @@ def no_library() -> None:
 
 
 @has_compiler
-def test_a_circuit_with_a_module_of_its_users_trains_with_rows_that_are_not_certified():
+def test_circuit_with_a_custom_module_trains_with_rows_that_are_not_certified():
     circuit, x = uncertified()
     made = circuit.fast()
     wanted = gradients(copy.deepcopy(circuit).double(), x)

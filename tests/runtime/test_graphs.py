@@ -141,7 +141,7 @@ class Step:
         return made.run(self, x, self.parameters, self.parameters, None)[0]
 
 
-def test_a_step_is_captured_again_if_a_parameter_moves_or_has_another_shape_or_requires_no_gradient():
+def test_step_is_captured_again_if_a_parameter_moves_changes_shape_or_is_frozen():
     parameter, made, x = nn.Parameter(torch.ones(2)), TrainingGraphs(), torch.ones(3, 2)
     step = Step(parameter)
 

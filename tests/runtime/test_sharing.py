@@ -156,7 +156,7 @@ def polynomial(coefficients: Sequence[Sequence[float]]) -> PolynomialLayer:
 
 @has_compiler
 @torch.no_grad()
-def test_densities_of_several_layers_are_not_mixed_up_where_shares_change_their_order(small_circuits_are_shared: None):
+def test_densities_of_several_layers_keep_apart_where_shares_change_their_order(small_circuits_are_shared: None):
     """Their logarithms are computed by PyTorch, in an order that the kernels must know."""
     b = CircuitBuilder()
     left = b.sum(b.add(polynomial([[3, 0.5]])), num_units=2)

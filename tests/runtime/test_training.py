@@ -94,7 +94,7 @@ def test_what_is_dropped_next_to_the_peak_of_densities_is_in_the_bound():
 
 
 @pytest.mark.parametrize(("states", "kind"), [(1 << 16, Kind.TABLE), ((1 << 16) + 1, Kind.DENSITY)])
-def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_evaluated(states: int, kind: Kind):
+def test_states_of_tables_have_16_bits_and_larger_variables_are_evaluated(states: int, kind: Kind):
     compiled = compile_circuit(image_circuit(1, 2, units=2, states=states), fold=True, optimize=True)
     assert {unit.kind for unit in lower_to_units(compiled).calls.values() if unit.variables} == {kind}
     x = torch.tensor([[states - 1, 0], [states - 2, states - 1], [1, 2]])
@@ -150,7 +150,7 @@ def test_rows_near_the_peak_of_densities_and_far_from_it(variables: int, units: 
 
 
 @pytest.mark.parametrize("distance", [1e20, -3e24])
-def test_the_gradient_of_a_wide_deviation_is_finite_where_the_square_of_a_distance_is_not(distance: float):
+def test_gradient_of_a_wide_deviation_is_finite_where_a_squared_distance_is_not(distance: float):
     """For 1e20, the log-likelihood is -5e9, the gradient of the deviation 1e10 / 1e15; but 1e40 overflows a float."""
     b = CircuitBuilder()
     deviation = leaf([abs(distance) / 1e5, abs(distance) / 2e5])

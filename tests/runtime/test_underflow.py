@@ -208,7 +208,7 @@ def assert_trains_as_in_double_precision(circuit: TorchCircuit, x: Tensor) -> No
 
 
 @pytest.mark.parametrize("name", LOSSY)
-def test_values_and_gradients_of_a_training_call_have_what_single_precision_would_lose(name: str):
+def test_training_call_keeps_what_single_precision_would_lose(name: str):
     assert_trains_as_in_double_precision(*lossy_circuit(name))
 
 

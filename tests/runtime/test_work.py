@@ -23,7 +23,7 @@ def by_kind(units, works):
     return {units.calls[number].kind: work for number, work in works.items()}
 
 
-def test_a_sum_multiplies_its_factors_and_reads_its_weights_and_the_rows_of_both_tables():
+def test_sum_multiplies_factors_and_reads_weights_and_rows_of_both_tables():
     units, works = planned("cp-t", "categorical")
     read = STATES * (1 - (1 - 1 / STATES) ** ROWS)
     found = by_kind(units, works)[Kind.SUM]
