@@ -117,7 +117,7 @@ def test_scopes_follow_from_the_inputs():
     assert circuit.scopes == {0: (0,), 1: (3,), 2: (0, 3), 3: (5,), 4: (0, 3)}
 
 
-def test_the_scope_of_a_circuit_is_that_of_its_outputs_but_dead_layers_need_their_column():
+def test_scope_of_a_circuit_is_that_of_its_outputs_but_dead_layers_need_columns():
     circuit = chain()
     assert (circuit.scope, circuit.num_variables) == ((0, 3), 6)
 

@@ -114,7 +114,7 @@ def test_a_kronecker_unit_is_empty_where_one_of_its_factors_is():
     assert b.build(b.sum(b.kronecker(x, y), num_units=3, weight=leaf(3, 4))).is_deterministic
 
 
-def test_categorical_and_constant_layers_are_empty_at_fixed_zeros_and_logarithms_of_zero():
+def test_categorical_and_constant_layers_are_empty_at_fixed_zeros():
     def circuit(**table) -> Circuit:
         b = CircuitBuilder()
         x = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, **table))

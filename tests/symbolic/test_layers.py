@@ -217,7 +217,7 @@ def test_a_kronecker_layer_has_all_combinations_of_units():
         KroneckerLayer(num_input_units=2, num_output_units=4, arity=3)
 
 
-def test_the_config_of_a_layer_is_its_fields_without_parameters_scope_and_nested_layers():
+def test_config_of_a_layer_is_its_fields_without_parameters_scope_and_layers():
     assert config_of(categorical()) == {"num_output_units": 2, "num_categories": 3}
     assert config_of(evidence()) == {"num_output_units": 2}
     assert config_of(a_sum()) == {"num_output_units": 2, "num_input_units": 3, "arity": 1}

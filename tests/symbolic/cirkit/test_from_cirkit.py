@@ -100,7 +100,7 @@ def test_values_are_found_in_every_mode_and_after_training(name, mode):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_circuits_of_the_kinds_in_the_notebooks_are_read_folded_and_optimized_after_training(name):
+def test_circuits_as_in_the_notebooks_are_read_folded_and_optimized_after_training(name):
     semiring = "complex-lse-sum" if "square" in name else "sum-product"
     peer, context = compile_peer(build(name), semiring, fold=True, optimize=True)
     with torch.no_grad():
@@ -185,7 +185,7 @@ def test_circuits_that_are_converted_one_after_the_other_share_their_leaves():
     assert set(other.leaf_names.values()).isdisjoint(circuit.leaf_names.values())
 
 
-def test_compiled_circuits_of_one_context_share_their_leaves_and_two_contexts_do_not():
+def test_compiled_circuits_share_their_leaves_within_one_context_only():
     symbolic, reader = chain(), CirkitReader()
     peer, context = compile_peer(symbolic)
     first, second = reader.read(peer, context=context), reader.read(symbolic)

@@ -299,7 +299,7 @@ def below(b: CircuitBuilder, layer: type[InnerLayer], *inputs: int) -> Circuit:
 
 
 @pytest.mark.parametrize("operator", [integrate, differentiate])
-def test_nothing_is_integrated_or_differentiated_through_a_layer_that_may_not_be_linear(operator: Any):
+def test_layers_that_may_not_be_linear_are_not_integrated_or_differentiated(operator: Any):
     b = CircuitBuilder()
     cubes = below(b, CubicLayer, polynomial(b, 0))
     with pytest.raises(StructureError, match=r"layer 1 \(CubicLayer\) does not say .* set CubicLayer\.multiplies"):
@@ -326,7 +326,7 @@ def firsts(b: CircuitBuilder, *, custom: bool) -> Circuit:
     return b.build(b.sum(b.sum(*inputs, num_units=2, weight=CHOOSE_FIRST), num_units=1))
 
 
-def test_an_inner_layer_from_outside_is_multiplied_once_it_is_expressed_by_a_built_in_one(
+def test_custom_inner_layer_is_multiplied_once_it_is_expressed_by_a_built_in_one(
     monkeypatch: pytest.MonkeyPatch,
 ):
     custom, built_in = (firsts(CircuitBuilder(), custom=custom) for custom in (True, False))

@@ -125,7 +125,7 @@ def test_kronecker_products_are_regrouped(first: str, second: str):
         check(one, other)
 
 
-def test_factors_of_a_kronecker_product_that_are_not_next_to_each_other_are_refused_by_name():
+def test_kronecker_factors_that_are_not_adjacent_are_refused_by_name():
     one = made(K["flat"], 1)
     other = made(lambda m: m.b.hadamard(m.sum(m.b.hadamard(*m.leaves(0, 2)), columns=2), *m.leaves(1, 3)), 2)
     with pytest.raises(StructureError, match="only if they are next to each other and have equally many units"):
@@ -201,7 +201,7 @@ def regrouped_circuits(draw: st.DrawFn) -> tuple[Circuit, ...]:
 
 @examples(100)
 @given(regrouped_circuits())
-def test_circuits_of_one_hierarchy_have_a_product_whatever_splits_each_of_them_leaves_out(
+def test_circuits_of_one_hierarchy_have_a_product_whatever_splits_they_leave_out(
     circuits: tuple[Circuit, ...],
 ):
     check(*circuits)
