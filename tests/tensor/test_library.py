@@ -41,7 +41,7 @@ def by_hand(target, rest, x):
 
 
 @pytest.mark.parametrize(("op", "target", "rest"), CASES, ids=lambda value: getattr(value, "__name__", ""))
-def test_an_operator_with_channels_last_equals_the_one_of_pytorch_between_transposes(op, target, rest):
+def test_operator_with_channels_last_equals_that_of_pytorch_between_transposes(op, target, rest):
     x = random(2, 7, 8, 6).requires_grad_()
     rest = (*rest, 3) if op is library.batch_norm else rest
     found, wanted = op(x, *rest), by_hand(target, rest, x)

@@ -244,7 +244,7 @@ def losses(module, steps=2):
 
 
 @pytest.mark.parametrize("level", ["functional", "core"])
-def test_training_through_the_graph_changes_parameters_and_statistics_as_training_the_module(level):
+def test_training_the_graph_changes_parameters_and_statistics_as_the_module(level):
     original = with_fixed_weights(Small, torch.randn(4, 3, 16, 16)).double().train()
     x = torch.randn(4, 3, 16, 16, dtype=torch.float64)
     graph = from_module(copy.deepcopy(original), (x,), level=level, training=True)

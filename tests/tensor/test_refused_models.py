@@ -175,9 +175,7 @@ class OfFunction(nn.Module):
         (lambda x: torch.istft(torch.complex(x, x), 16, 4, window=torch.ones(16)) * 2, (9, 8), "istft"),
     ],
 )
-def test_an_operator_that_needs_numbers_is_refused_at_import_although_its_shapes_are_fixed(
-    function, shape, name, level
-):
+def test_operator_that_needs_numbers_is_refused_although_its_shapes_are_fixed(function, shape, name, level):
     with pytest.raises(
         ExportError, match=rf"the shape of .*{name}.* depends on the data; .* at test_refused_models.py:"
     ):

@@ -40,7 +40,7 @@ def test_each_layer_is_one_operator_and_opens_into_those_that_its_forward_calls(
         assert torch.equal(to_module(graph)(x), circuit(x))
 
 
-def test_a_layer_is_named_by_its_configuration_and_the_same_circuit_has_the_same_text():
+def test_layer_is_named_by_its_configuration_and_equal_circuits_have_equal_text():
     texts = [whole(TorchCompiler().compile(gallery.load_named("blackboard"))).text() for _ in range(2)]
     assert texts[0] == texts[1]
     assert "layer='5 folds, num_output_units=2, num_categories=2, lse-sum')" in texts[0]
@@ -98,7 +98,7 @@ class Twice(nn.Module):
         return 2 * self.parts[0](x)
 
 
-def test_the_layers_of_a_circuit_in_a_module_are_whole_and_the_module_stays_as_it_is():
+def test_layers_of_a_circuit_in_a_module_are_whole_and_the_module_is_unchanged():
     circuit, x = compile_circuit("blackboard"), rows("blackboard")
     module = Twice(circuit)
     graph = from_module(module, (x,), level="circuit")

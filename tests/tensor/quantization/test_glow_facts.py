@@ -129,7 +129,7 @@ def test_rescale_of_quantize_quantizes_to_the_last_scale():
 # ---------------------------------------------------------------------- what is known
 
 
-def test_a_quantized_constant_is_a_constant_of_integers_and_the_real_one_stays_for_others():
+def test_quantized_constant_has_integers_and_the_real_one_stays_for_other_users():
     tens = Constant(torch.full((4, 10), 10.0).index_fill(0, torch.tensor([0]), 6.0), "weight")
     inputs = [integers(A, 4, 10)]
     outputs = [quantized.quantize(tens, Quantization(2.0, 0)), call(aten.neg.default, tens)]
