@@ -8,7 +8,7 @@ from tests.fuzzing import covering
 
 
 @pytest.mark.parametrize("axes", [("ab", "cd", "efgh"), ("abc", "de"), ("abcde",), ("abcd", "ef", "gh", "ij")])
-def test_every_value_or_every_pair_of_values_is_tried_and_the_rest_only_when_fuzzing(axes: tuple[str, ...]):
+def test_every_value_or_pair_of_values_is_tried_and_the_rest_only_when_fuzzing(axes: tuple[str, ...]):
     for strength in (1, 2):
         cases = covering(*axes, strength=strength)
         assert [case.values for case in cases] == list(product(*axes))
