@@ -156,7 +156,7 @@ def test_input_layers_against_numbers_by_hand():
     np.testing.assert_allclose(one(evidence, 17.0), [3 * np.exp(-0.5) / (2 * np.sqrt(2 * np.pi))])
 
 
-def test_kronecker_has_the_first_input_slowest_and_sums_the_columns_of_the_first_input_first():
+def test_first_input_is_slowest_in_kronecker_and_first_in_columns_of_sums():
     b = CircuitBuilder()
     first = b.add(ConstantValueLayer(num_output_units=2, value=constant([2.0, 3.0])))
     second = b.add(ConstantValueLayer(num_output_units=2, value=constant(np.log([5.0, 7.0])), log_space=True))
