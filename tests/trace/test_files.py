@@ -42,7 +42,7 @@ def test_a_loaded_trace_holds_the_same_graphs_matches_and_answers(name, tmp_path
         assert loaded.lineage(node) == trace.lineage(node)
 
 
-def test_an_output_that_is_named_twice_is_one_output_of_a_folded_graph_also_in_a_file(tmp_path):
+def test_output_named_twice_is_one_output_of_a_folded_graph_also_in_a_file(tmp_path):
     circuit = gallery.load_named("conflict")
     trace = explorer.record(concatenate(circuit, circuit), optimize=False)
     trace.save(tmp_path / "twice.json")

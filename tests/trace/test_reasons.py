@@ -39,7 +39,7 @@ def refused(*events, over: Mapping[str, int] = MappingProxyType({})):
     return {"near_misses": lambda: KeptNearMisses(events, over)}
 
 
-def test_a_refusal_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):
+def test_refusal_in_a_parameter_belongs_to_its_layer_not_to_the_layer_of_its_id(blackboard):
     trace = as_loaded(blackboard, {PARAMETERS: refused(refusal_event("LogSoftmax", 0, "7.weight"))})
     assert trace.why_not("LogSoftmax", 7, PARAMETERS).reason.startswith("in 7.weight: node 0 is read by 3 nodes")
     answer = trace.why_not("LogSoftmax", 0, PARAMETERS)
@@ -47,7 +47,7 @@ def test_a_refusal_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_
     assert answer.reason == "no parameter of node 0 holds a Log parameter"
 
 
-def test_a_match_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):
+def test_match_in_a_parameter_belongs_to_its_layer_not_to_the_layer_of_its_id(blackboard):
     found = MatchFound(0, "LogSoftmax", 3, (3, 2), "7.layer.weight")
     done = Rewritten(0, "LogSoftmax", (3, 2), (4,), 0.0, "7.layer.weight")
     trace = as_loaded(blackboard, {PARAMETERS: {"matches": (found,), "rewrites": (done,)}})
