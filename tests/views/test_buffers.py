@@ -58,7 +58,7 @@ def trained():
     return TraceIndex(explorer.record(Net(), (torch.ones(32, 8),), level="program", mode="train"))
 
 
-def test_the_parts_of_a_program_that_is_trained_are_named_with_what_waits_for_backward(trained, tmp_path):
+def test_parts_of_a_trained_program_are_named_with_what_waits_for_backward(trained, tmp_path):
     last = len(trained.trace.steps) - 1
     shown = state_of_buffers(trained, last)
     assert shown is not None
@@ -123,7 +123,7 @@ def test_only_planned_buffers_that_overlap_in_bytes_share_them():
     assert not any(one.shares_bytes(memory(None, None, None).buffers[2]) for one in (first, second))
 
 
-def test_buffers_without_places_are_above_one_another_and_planned_ones_at_their_places(index):
+def test_buffers_are_stacked_until_they_are_planned_and_then_at_their_offsets(index):
     unplanned, planned = state_of_buffers(index, 0), state_of_buffers(index, len(index.trace.steps) - 1)
     assert unplanned is not None
     assert planned is not None

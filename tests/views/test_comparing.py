@@ -185,7 +185,7 @@ def test_two_circuits_differ_from_the_start():
     assert found.text == "The circuits differ: 170 layers here, 35 layers there."
 
 
-def test_layers_of_a_circuit_that_operators_made_have_counterparts_by_lineage_at_every_step():
+def test_layers_that_operators_made_have_counterparts_by_lineage_at_every_step():
     index, other = index_of("squared"), TraceIndex(explorer.record(load_named("squared"), fold=False))
     assert index.trace.start == 2
     for step in (0, 1, 2, len(other.trace.steps) - 1):

@@ -282,7 +282,7 @@ def saved_and_shown(path: str) -> list[str]:
     return lines
 
 
-def test_files_and_views_have_the_same_bytes_live_or_from_a_file_under_any_hash_seed(tmp_path):
+def test_files_and_views_have_the_same_bytes_under_any_hash_seed(tmp_path):
     """One test for files without times and for views, so that one more process, with another seed, is enough."""
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     code = f"import sys; from {__name__} import saved_and_shown; print(*saved_and_shown(sys.argv[1]), sep='\\n')"

@@ -478,7 +478,7 @@ def test_all_rows_in_double_precision_are_not_called_uncertified():
     assert certified_text(timing) == "64 rows in double precision"
 
 
-def test_a_backend_has_its_certificate_and_its_share_of_the_roof_in_the_chart_the_film_and_the_costs():
+def test_chart_film_and_costs_show_certificate_and_share_of_the_roof():
     index = index_of("conflict")
 
     def timed(what: str, ms: float, **more: Any) -> Timing:

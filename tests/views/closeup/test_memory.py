@@ -70,7 +70,7 @@ def test_separate_layers_are_separate_calls():
     assert memory["own"]["numbers"][:2] == [68, 73]
 
 
-def test_a_layer_may_read_one_of_several_layers_that_are_on_one_plate_and_not_folded():
+def test_layer_may_read_one_of_several_unfolded_layers_on_one_plate():
     b = CircuitBuilder()
     b.add(CategoricalInput(2, Parameterization("none"))(0, 2))  # no output depends on it, so it is not folded
     right = b.add(CategoricalInput(2, Parameterization("sigmoid"))(0, 2))

@@ -36,7 +36,7 @@ def test_a_wire_that_leaves_up_is_above_one_that_leaves_down_at_the_same_place()
     assert assign_lanes({("in", 0): up, ("out", 1): down}) == {("out", 1): 0, ("in", 0): 1}
 
 
-def test_wires_that_leave_one_after_the_other_are_in_the_only_order_without_crossings() -> None:
+def test_wires_that_leave_in_sequence_are_in_the_only_order_without_crossings() -> None:
     """In any other order, one of them leaves through the lane of a wire that is still there."""
     starts = [40.0, 0.0, 60.0, 20.0]
     wires = {("line", number): wire(low=[start], reach=[100 + start]) for number, start in enumerate(starts)}

@@ -106,7 +106,7 @@ def test_a_near_miss_stops_at_the_layer_that_refused_with_the_lines_to_blame():
     assert inputs["attempts"][0].get("lines") == snapshot([6, 8, 7, 8])
 
 
-def test_the_near_misses_that_came_furthest_are_first_and_those_of_the_chosen_pattern_are_drawn():
+def test_closest_near_misses_are_first_and_those_of_the_chosen_pattern_are_drawn():
     index = index_of("near-misses")
     progress = [
         miss.refusal.progress
@@ -154,7 +154,7 @@ def test_a_rule_is_a_small_picture_with_its_questions():
     assert rules["SumCollapse"]["finds"][1]["questions"][-1] == "does the rule accept it?"
 
 
-def test_a_match_that_the_rule_declines_has_bound_all_entries_and_fails_the_last_question():
+def test_declined_match_has_bound_all_entries_and_fails_the_last_question():
     compiler = TorchCompiler()
     rule = compiler.rules.fuse.rules["SumCollapse"].with_guard(lambda _, match: "not today")
     compiler.rules.fuse.rules["SumCollapse"] = rule
@@ -187,7 +187,7 @@ def test_a_file_has_the_same_lenses_and_an_old_one_those_without_questions(tmp_p
     assert {attempt.get("question") for lens in lenses(old, "near-miss") for attempt in lens["attempts"]} == {None, 1}
 
 
-def test_a_plate_says_how_many_matches_were_blocked_there_and_marks_the_layers_that_blocked_them():
+def test_plate_counts_blocked_matches_and_marks_the_layers_that_blocked_them():
     nodes = before(index_of("near-misses"), 3)["nodes"]
     plates = [
         (node["title"], node["plate"]["news"], node["plate"].get("marks", {})) for node in nodes if "plate" in node
@@ -233,7 +233,7 @@ def what_if(index, step, sign):
     return next(one for one in lenses(view, "near-miss") if sign in one.get("sign", "")).get("what_if")
 
 
-def test_a_near_miss_knows_what_the_rule_would_match_without_the_question_that_refused_it():
+def test_near_miss_knows_what_would_match_without_the_question_that_refused_it():
     index = index_of("near-misses")
     assert what_if(index, 3, "feeds 2") == snapshot(
         {

@@ -57,7 +57,7 @@ def test_fusing_says_what_the_new_layers_were():
     )
 
 
-def test_cells_have_the_names_of_their_layers_and_new_ones_those_that_they_were_made_of():
+def test_cells_have_the_names_of_their_layers_or_of_those_that_they_replace():
     named = [plate.get("names") for plate in insides(plates("conflict", 3))]
     assert named == snapshot(
         [
@@ -76,7 +76,7 @@ def test_the_gap_tells_separate_calls_from_slices():
     assert [plate["gap"] > 0 for plate in insides(plates("digits", 8))] == [False, False, True, True, True]
 
 
-def test_matches_lie_on_the_plates_before_the_step_and_new_cells_come_from_what_they_replace():
+def test_matches_are_on_plates_before_the_step_and_cells_come_from_replaced_ones():
     view = plates("conflict", 3)
     before = {node["id"] for node in plates("conflict", 3, "before")["nodes"]}
     assert {name for match in view.get("matches", []) for name in match["nodes"]} <= before
