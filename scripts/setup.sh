@@ -10,6 +10,7 @@ venv=$1
 extras=$2
 python=${PYTHON:-python3}
 pip=("$venv/bin/python" -m pip --disable-pip-version-check)
+export PIP_COMPILE=0 # on one core, it would take half of the time; compile_packages does it on all
 
 say() { printf '\n== %s\n' "$*"; }
 stop() { printf '\n%s\n' "$*" >&2; exit 1; }
@@ -82,6 +83,12 @@ install_npm_packages() {
     say "npm could not install esbuild, prettier and TypeScript; the check of widgets/js will be skipped"
 }
 
+compile_packages() {
+  local site
+  site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  "$venv/bin/python" -m compileall -qq -j 0 -x '/tests?/' "$site" || true # some packages contain templates
+}
+
 create_environment() { [ -x "$venv/bin/pip" ] || { say "Creating $venv"; "$python" -m venv "$venv"; }; }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
@@ -90,5 +97,7 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   create_environment
   install_torch
   install_project
+  compile_packages &
   install_npm_packages
+  wait
 fi
