@@ -30,21 +30,28 @@ A lesson waits for nothing, so this is close to the time that passes on a clock 
 """
 RUN_ELSEWHERE = {"05": "tests/browser/test_course.py, which builds its page"}
 """Lessons that other tests run from top to bottom, so that `test_it_runs` needs to run them only in `make fuzz`."""
-QUICKLY = """
+QUICKLY = f"""
 import gc
+import sys
 
 import torch._dynamo
+import torch._functorch.aot_autograd
+import torch.export.exported_program
 
 from explorer.app import images
 from explorer.bench import interleave
+sys.path.insert(0, {str(NOTEBOOKS.parent)!r})
+from tests import quick_exports
+del sys.path[0]
+quick_exports.install()
 images.DENSITY = 1
 interleave.monotonic = lambda clock=interleave.monotonic: 20 * clock()
 gc.set_threshold(20_000, 10, 10)
 gc.freeze()
 """
 """Lets the time limits of measurements pass twenty times as fast, measured times are those of another clock; draws
-images for saved notebooks with a quarter of the pixels; and looks for no cycles among what was imported, as each
-measurement would otherwise do.
+images for saved notebooks with a quarter of the pixels; exports quickly; and looks for no cycles among what was
+imported, as each measurement would otherwise do.
 """
 README = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
 CLAIMED = "## What this lesson claimed"
