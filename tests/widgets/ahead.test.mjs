@@ -28,7 +28,7 @@ async function opened(more = {}) {
   return found;
 }
 
-test("a step to a picture that was sent ahead is drawn at once, and not again when it is confirmed", async () => {
+test("a step to a picture that was sent ahead is drawn at once and only once", async () => {
   const { model, press, box, close } = await opened();
   press("ArrowRight");
   assert.equal(model.get("step"), 2);
@@ -63,7 +63,7 @@ test("an answer to an earlier key press does not go back to its step", async () 
   close();
 });
 
-test("a step of the host is drawn also if its picture comes before it and the last one is not confirmed", async () => {
+test("a step of the host is drawn also if its picture comes first", async () => {
   const { model, press, box, close } = await opened();
   press("ArrowRight");
   await model.put(answer(JSON.stringify(picture({ step: 1 })), 3));
@@ -84,7 +84,7 @@ test("a picture of another display, or one that the host dropped, is not drawn",
   }
 });
 
-test("the selection and the focus move with a picture that was sent ahead, if it was sent for this selection", async () => {
+test("selection and focus move with a picture that was sent ahead for this selection", async () => {
   const { model, press, box, root, document, close } = await opened();
   box("sum").dispatch("click");
   await model.put({ ahead: { ...message(), from: ["sum"], selections: { 2: ["cpt"] } } });
@@ -110,7 +110,7 @@ test("the view tells a host that waits for it that it is there", () => {
   assert.deepEqual(open().model.sent, []);
 });
 
-test("t measures if the host offers it, and the time line shows the progress with Cancel", async () => {
+test("t measures if the host offers it; the time line shows the progress with Cancel", async () => {
   const frame = { label: "fold", calls: 3, sentence: "", plates: [{ kind: "sum", at: [0, 0, 50, 50], calls: 3 }] };
   const steps = JSON.stringify([step(0, { frame }), step(1, { frame }), step(2)]);
   const { model, root, press, last, close } = open({ steps, options: { requests: ["timing"] }, progress: {} });

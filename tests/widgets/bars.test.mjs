@@ -44,7 +44,7 @@ function open(json, options = {}) {
   return { el, model, close: view.render({ model, el }) };
 }
 
-test("draws a bar for each value, whiskers for an interval, a hatch and a reason for a missing value", () => {
+test("draws bars, whiskers of intervals, and hatch and reason of a missing value", () => {
   const { el, close } = open(JSON.stringify(bars()));
   assert.equal(el.of("ceb-bar").length, 2);
   assert.equal(el.of("ceb-whisker").length, 2, "one path and its halo");
@@ -74,7 +74,7 @@ test("the table has the same values", () => {
   close();
 });
 
-test("a malformed value shows its error, a good one is drawn afterwards; an empty one says so", async () => {
+test("a malformed value shows its error, an empty one says so, a good one is drawn", async () => {
   const { el, model, close } = open("{");
   assert.match(el.textContent, /Cannot draw these bars.*not JSON/);
   await model.put({ bars: JSON.stringify(bars({ novelty: 1 })) });
@@ -85,7 +85,7 @@ test("a malformed value shows its error, a good one is drawn afterwards; an empt
   close();
 });
 
-test("a value on a logarithmic axis is a dot on its interval, in a linear one a bar from zero", () => {
+test("a value is a dot on a logarithmic axis, and a bar from zero on a linear one", () => {
   const log = open(JSON.stringify(bars()));
   assert.deepEqual(
     log.el.of("ceb-bar").map((mark) => mark.tagName),

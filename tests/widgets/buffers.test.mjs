@@ -113,7 +113,7 @@ test("the table names each buffer, its place, its life and its users", () => {
   assert.equal(bufferTable(readBuffers(state({ planned: false }))).rows[0][2], "");
 });
 
-test("buffers, ticks, peak and the ends of time are drawn below the picture; circuits have none", () => {
+test("buffers, ticks, peak and the ends of time are below the picture of a program", () => {
   const { root, close } = show();
   assert.deepEqual(
     root.of("ce-buffer").map((bar) => bar.getAttribute("data-buffer")),
@@ -131,7 +131,7 @@ test("buffers, ticks, peak and the ends of time are drawn below the picture; cir
   circuit.close();
 });
 
-test("the buffers of the selected instruction are outlined, and a click on a bar selects its users", () => {
+test("buffers of the selected instruction are outlined; a bar selects its users", () => {
   const { root, box, model, close } = show();
   const classesOf = () => root.of("ce-buffer").map((bar) => bar.getAttribute("class"));
   assert.deepEqual(classesOf(), ["ce-buffer", "ce-buffer"]);
@@ -145,7 +145,7 @@ test("the buffers of the selected instruction are outlined, and a click on a bar
 
 const answerIn = (root) => root.of("ce-sharing")[0].textContent;
 
-test("two buffers are chosen by a click and a Shift-click, and why they do not share memory is said", () => {
+test("a click and a Shift-click on two buffers say why they do not share memory", () => {
   const { root, model, close } = show();
   const [first, second] = root.of("ce-buffer");
   assert.match(answerIn(root), /^Click a buffer, then Shift-click another one/);
@@ -177,7 +177,7 @@ test("buffers that share memory are outlined and named, also after the next step
   close();
 });
 
-test("the layers that run are named below the buffers; a click selects all that came of one", () => {
+test("running layers are named below the buffers; a click selects all of one", () => {
   const { root, box, model, close } = show();
   const [sum, module] = root.of("ce-layer");
   assert.deepEqual(
@@ -203,7 +203,7 @@ test("the layers that run are named below the buffers; a click selects all that 
   close();
 });
 
-test("buffers are chosen by keys: one stop of Tab, arrows up and down, Enter, Shift and Enter", () => {
+test("buffers are chosen by keys: one stop of Tab, arrows, Enter, Shift and Enter", () => {
   const { root, close } = show();
   const [first, second] = root.of("ce-buffer");
   const drawing = root.of("ce-buffers-drawing")[0];
@@ -239,7 +239,7 @@ test("the pointer names the moment and the buffer, and lights its users", () => 
   close();
 });
 
-test("the program is a list that opens; the line of the selected instruction is lit, and a line selects", () => {
+test("the list of the program lights the selected instruction, and a line selects", () => {
   const { root, box, model, close } = show();
   const list = root.of("ce-listing")[0];
   assert.match(list.textContent, /4 lines/);

@@ -29,7 +29,7 @@ function row(count, added = []) {
 /** Whether the camera sees a point. */
 const sees = ({ k, x, y }, at) => Math.abs(at.x - x) * k <= 400 && Math.abs(at.y - y) * k <= 200;
 
-test("a rectangle is shown whole, never enlarged beyond 1.2, and beside the buttons of a narrow stage", () => {
+test("a rectangle is whole, at most 1.2 times as large, and beside narrow buttons", () => {
   const rect = { l: 0, t: 0, r: 100, b: 50 };
   assert.deepEqual(showing(rect, viewport), { k: 1.2, x: 50, y: 25 });
   assert.ok(showing(rect, { ...viewport, width: 300 }).x > 50);
@@ -76,7 +76,7 @@ test("what is selected and the root stay in view where the stage becomes lower",
   assert.ok(automatic([huge], low, false, [huge.boxes[0], huge.boxes[599]]).k > 0.1, "never illegible for it");
 });
 
-test("a picture stays where it is while the stage becomes smaller, unless that hides the middle of what was selected", () => {
+test("a picture stays while the stage shrinks, unless that hides the selection", () => {
   const [camera, box] = [{ k: 0.5, x: 400, y: 300 }, (x, y) => ({ id: "", x, y, w: 40, h: 20 })];
   const small = { ...viewport, width: 500, height: 240, inset: 0 };
   const onScreen = ({ k, x, y }, { width, height }, at) => [(at.x - x) * k + width / 2, (at.y - y) * k + height / 2];
@@ -126,7 +126,7 @@ test("the whole of a picture of plates includes their words", () => {
   assert.ok(x - 400 / k <= 120 - 90 + 1e-9);
 });
 
-test("the last plate is beside the zoom buttons, on a phone and where only the first lines are shown", () => {
+test("the last plate is beside the zoom buttons, on a phone and in a low stage", () => {
   const plate = { cells: [1], places: [0, 0, 1, 1], unit: [20, 20], gap: 2, room: 180 };
   const count = 8;
   const nodes = Array.from({ length: count }, (_, index) => node(`n${index}`, { plate }));
@@ -144,7 +144,7 @@ test("the last plate is beside the zoom buttons, on a phone and where only the f
   }
 });
 
-test("plates are shrunk a little, so that the words of the last line are in sight, before they are scrolled", () => {
+test("plates shrink a little to show the words of the last line before they scroll", () => {
   const plate = { cells: [1], places: [0, 0, 1, 1], unit: [20, 20], gap: 2, room: 80 };
   const nodes = ["n0", "n1"].map((id) => node(id, { plate }));
   /** @param {number} height */

@@ -57,7 +57,7 @@ test("reading in order is drawn as vertical lines, whatever the width", () => {
   }
 });
 
-test("the numbers of slices are not written over each other, and none is in a narrow slice", () => {
+test("numbers of slices do not overlap, and a narrow slice has none", () => {
   const numbers = (count, first, unit) =>
     numbersIn({ strip: { ...strip(0, count), numbers: Array.from({ length: count }, (_, at) => first + at) }, unit });
   assert.deepEqual(
@@ -121,7 +121,7 @@ test("each part of the close-up has a button, and a link reopens it", async () =
   }
 });
 
-test("a row of the index table lights its cell in the picture, and a cell lights its row", async () => {
+test("a row of the index table lights its cell, and a cell lights its row", async () => {
   const { root, model, close } = open({ selection: ["sum"] });
   await model.put({ details: details() });
   root.button("Index table").dispatch("click");
@@ -172,7 +172,7 @@ const VALUES = {
   note: "",
 };
 
-test("the host is asked for values once, and the reader picks an input or runs their own", async () => {
+test("the host is asked for values once; the reader picks an input or runs their own", async () => {
   const { root, model, close } = open({ selection: ["sum"], details: details() });
   root.button("Values").dispatch("click");
   assert.equal(model.get("request").name, "values");
@@ -234,7 +234,7 @@ test("after a run that was cancelled the inputs can be run again", async () => {
   close();
 });
 
-test("the value of a cell is that of its layer, or of its slice if the layer is not known", () => {
+test("the value of a cell is that of its layer, or of its slice", () => {
   const { runs } = readValues(VALUES);
   const box = (cells) => ({ ids: [12], plate: { cells } });
   assert.deepEqual(valueOf(runs[0].cells, box([7]), 0), [-1, 0.5]);
@@ -260,7 +260,7 @@ const PARAMETERS = {
   missing: "",
 };
 
-test("a product of sheets is drawn thin, thin and full, and the reader goes through the slices", async () => {
+test("a product of sheets is thin, thin and full, and the reader goes through slices", async () => {
   const closeup = { title: "Sum #3, 3 slices", memory: MEMORY, parameters: PARAMETERS };
   const { root, model, close } = open({ selection: ["sum"], details: details({ closeup }) });
   root.button("Parameters").dispatch("click");

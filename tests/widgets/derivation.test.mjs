@@ -49,7 +49,7 @@ function open(data) {
   return { el, model, close, lit, cells: () => el.of("ced-cell") };
 }
 
-test("relatives are what a layer was made of and what was made of it, through all operators, and nothing else", () => {
+test("relatives are the sources and results of a layer through all operators", () => {
   const { origins } = readDerivation(JSON.stringify(derivation()));
   assert.deepEqual([...relativesOf(origins, ["0/1"])], ["0/1", "1/0", "2/0"]);
   assert.deepEqual([...relativesOf(origins, ["2/1"])].sort(), ["0/0", "1/1", "2/1"]);
@@ -60,7 +60,7 @@ test("relatives are what a layer was made of and what was made of it, through al
   assert.deepEqual([...relativesOf(shared, ["1/0"])], ["1/0", "0/0"], "not the other layer that was made of it");
 });
 
-test("a click lights up a layer with its relatives in all circuits, and says which; another click ends it", () => {
+test("a click lights up and names a layer and its relatives; another one ends it", () => {
   const { el, cells, lit, close } = open(derivation());
   assert.equal(el.of("ced-arrow").length, 2, "before each circuit that an operator made");
   assert.match(el.textContent, /Click a layer/);
@@ -85,7 +85,7 @@ test("the arrow keys move from layer to layer", () => {
   assert.deepEqual(lit()[0], "Sum 1 of A, units: 4");
 });
 
-test("layers that the host chose are lit, and a note is shown in place of what is not drawn", async () => {
+test("layers that the host chose are lit, and a note replaces an undrawn picture", async () => {
   const { el, model, lit } = open(derivation({ chosen: [[2, 0]] }));
   assert.deepEqual(lit(), [
     "Sum 1 of A, units: 4",

@@ -19,7 +19,7 @@ test("the focus goes to the box that replaces its box, and back", async () => {
   close();
 });
 
-test("the focus follows the selection, whichever of picture and selection arrives first", async () => {
+test("the focus follows the selection, whether it or the picture arrives first", async () => {
   const moved = fused();
   moved.nodes.push(node("other", { level: 2 }));
   const shown = { step: 2, picture: json(moved), coordinates: places(3) };
@@ -43,7 +43,7 @@ test("a box that stays in the picture keeps the focus if it was not selected", a
   close();
 });
 
-test("the focus goes to the first box if nothing replaces its box, and to the view if there are no boxes", async () => {
+test("the focus goes to the first box if nothing replaces its box, else to the view", async () => {
   const { box, root, model, document, close } = open(still);
   box("sum").focus();
   const others = picture({ step: 2, nodes: [node("a"), node("b")], edges: [], hulls: [] });
@@ -108,7 +108,7 @@ test("the focus stays in the details while they are written again", async () => 
   close();
 });
 
-test("as the main content of a page, the view has the keys of the page, except those of its fields", () => {
+test("the main view of a page has the keys of the page, except those of its fields", () => {
   const { document, model, press, close } = open({ options: { main: true } });
   const put = (tag, attributes) => {
     const element = document.body.appendChild(document.createElement(tag));

@@ -18,7 +18,7 @@ test("a click selects, a click with Shift adds, Escape clears, and Python is not
   close();
 });
 
-test("with `many`, a click toggles a box, and a click next to the boxes changes nothing", () => {
+test("with `many`, a click toggles a box, and one beside the boxes does nothing", () => {
   const { box, model, root, close } = open({ options: { many: true } });
   box("sum").dispatch("click");
   box("product").dispatch("click");
@@ -46,7 +46,7 @@ test("a selection kept as a JSON string stays a JSON string", () => {
   close();
 });
 
-test("Left and Right go to the steps that change something, with Shift to any, Home and End to the ends", () => {
+test("Left and Right go to steps that change something, with Shift to any step", () => {
   const { press, model, root, close } = open();
   press("ArrowRight");
   assert.equal(model.get("step"), 2);
@@ -68,7 +68,7 @@ const only =
   (index) =>
     step(index, { changed: changing.includes(index) });
 
-test("the slider stops where the filter does: at the nearest step that changes something, or at any", () => {
+test("the slider stops at the nearest step that the filter shows", () => {
   const { root, press, model, close } = open({ steps: JSON.stringify([0, 1, 2, 3].map(only(0, 3))) });
   const slider = root.all((element) => element.getAttribute("type") === "range")[0];
   const slide = (to) => {
@@ -224,7 +224,7 @@ test("side by side draws two pictures and selects in both", async () => {
   close();
 });
 
-test("the last change is the end: nothing that changed nothing comes after it, unless any step is asked for", () => {
+test("the last change is the end unless any step is asked for", () => {
   const steps = [true, true, false, false].map((changed, index) => step(index, { changed }));
   const { press, model, close } = open({ steps: JSON.stringify(steps) });
   press("End");
@@ -240,7 +240,7 @@ test("the last change is the end: nothing that changed nothing comes after it, u
   close();
 });
 
-test("the checkbox of the stepper tells the host whether all steps are shown, and follows it", async () => {
+test("the checkbox of the stepper and the host agree whether all steps are shown", async () => {
   const { root, model, close } = open();
   const [check] = root.all((element) => element.getAttribute("type") === "checkbox");
   check.checked = false;

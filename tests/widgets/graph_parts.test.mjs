@@ -23,7 +23,7 @@ test("during a question only the picture is shown, and no key steps", () => {
   close();
 });
 
-test("once the server has stopped, the last picture stays and no button or key leads to another", async () => {
+test("once the server has stopped, no button or key leads to another picture", async () => {
   const { document, model, root, press, close } = open({ options: { main: true } });
   press("ArrowRight");
   document.dispatchEvent(new Event("circuit-explorer-stopped"));
@@ -66,7 +66,7 @@ test("the inspector shows known facts at once and Python's details when they arr
   close();
 });
 
-test("a message, its buttons, an error of the step and a failed check are shown as text", async () => {
+test("message, buttons, error of the step and failed check are shown as text", async () => {
   const { root, model, close, last } = open({
     picture: JSON.stringify(
       picture({ message: "No pattern matched.", actions: [{ name: "show-near-misses", label: "Show them" }] }),
@@ -189,7 +189,7 @@ test("a search filters the table, and says so if no box has the words", () => {
   close();
 });
 
-test("the note next to the pointer names the line under it: its ends, its read, what is copied", async () => {
+test("the note at the pointer names the line under it: ends, read, copied bytes", async () => {
   const { model, root, close } = open({ options: { animate: false } });
   await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
   await model.put({ view: { zoom: { k: 1, x: 200, y: 200 } } }); // the middle of the line is that of the pane
@@ -208,7 +208,7 @@ const cameraOf = (root) => root.of("ce-boxes")[0].parentNode.getAttribute("trans
 /** Call back with an event in the middle of a pane, where the box of `fused` that is called is shown. */
 const inTheMiddle = (pane) => ({ clientX: pane.clientWidth / 2, clientY: pane.clientHeight / 2 });
 
-test("the wheel zooms at once in the main view of a page, elsewhere only with the focus", () => {
+test("the wheel zooms in the main view of a page, elsewhere only with the focus", () => {
   for (const main of [true, false]) {
     const { root, close } = open({ options: { animate: false, main } });
     const pane = root.of("ce-view")[0];
@@ -219,7 +219,7 @@ test("the wheel zooms at once in the main view of a page, elsewhere only with th
   }
 });
 
-test("a double click opens several layers as a plate, and zooms to a single one and back", async () => {
+test("a double click opens several layers as a plate, or zooms to one and back", async () => {
   const { model, root, close } = open({ options: { animate: false } });
   const pane = root.of("ce-view")[0];
   await model.put({ view: { zoom: { k: 1, x: 200, y: 250 } } }); // the middle of the pane is on 4 inputs

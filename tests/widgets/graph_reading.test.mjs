@@ -46,7 +46,7 @@ for (const [what, json, words] of [
   ["an id twice", JSON.stringify({ nodes: [{ id: "a" }, { id: "a" }] }), /is not unique/],
   ["a newer version", '{"version": 2, "nodes": []}', /version 2.*knows version 1/],
 ]) {
-  test(`a malformed picture (${what}) shows its error, and a good one afterwards is drawn`, async () => {
+  test(`a malformed picture (${what}) shows its error; a good one is drawn later`, async () => {
     const { root, model, boxes, close } = open({ picture: json, coordinates: places(what === "an id twice" ? 2 : 1) });
     const wrong = root.of("ce-fatal")[0];
     assert.equal(wrong.hidden, false);

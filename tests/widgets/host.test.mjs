@@ -108,7 +108,7 @@ test("each flip changes the theme", async () => {
   close();
 });
 
-test("the chosen theme is remembered and no longer follows the system; a browser that forbids it forgets it", async () => {
+test("the chosen theme is remembered, unless the browser forbids it", async () => {
   const { turn } = system(false);
   const first = open();
   await first.model.put({ flips: 1 });
@@ -127,7 +127,7 @@ test("the chosen theme is remembered and no longer follows the system; a browser
   forbidding.close();
 });
 
-test("the width of the window is sent once messages are delivered, and when it has been resized", () => {
+test("the width of the window is sent once messages are delivered and when resized", () => {
   system(false);
   mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
   const { window, model, close } = open({ hello: 0, answer: 0, width: 0 });
@@ -200,7 +200,7 @@ test("nothing is copied without a request", async () => {
   close();
 });
 
-test("each new address adds an entry unless it is the first or replaces one, and Back sets the address", async () => {
+test("a new address adds an entry unless it is the first or replaces one", async () => {
   const { window, model, close } = open({ address: "?circuit=digits" });
   assert.deepEqual(window.entries, ["?circuit=digits"]);
   await model.put({ address: "?circuit=digits&step=3" });

@@ -107,7 +107,7 @@ const data = (more = {}) => ({
 const floats = new Float32Array([10, 5, 20, 10, 110, 5, 20, 10]);
 const read = () => readPicture(data(), floats);
 
-test("a match binds each entry and answers its questions; a near miss stops at the first no", () => {
+test("a match answers all questions; a near miss stops at the first no", () => {
   const picture = read();
   const short = (beats) =>
     beats.map(({ side, entry, question, passed }) => `${side}${entry}${question}${passed ? "" : "!"}`);
@@ -123,7 +123,7 @@ test("a match binds each entry and answers its questions; a near miss stops at t
   assert.deepEqual(short(beatsOf(unknown, picture.rules.get("Candecomp"), true)).slice(3), ["01-1", "01-1!"]);
 });
 
-test("after some matches their layers are gone but for the one that replaces them, which has their lines", () => {
+test("after some matches their layers are replaced by one that has their lines", () => {
   const picture = read();
   const done = doneBefore(picture, lensHull(picture, "hull-0"), 1);
   assert.deepEqual([done.count, done.saved], [1, 1]);
@@ -187,7 +187,7 @@ test("] leads to the state before the step only where that can be shown", async 
   }
 });
 
-test("] docks the entries of a match one after the other, with a tick for each question", async (context) => {
+test("] docks the entries of a match in turn, with a tick for each question", async (context) => {
   const pass = stopTime(context);
   const { root, press, close } = page();
   await pass(700);
@@ -215,7 +215,7 @@ test("] docks the entries of a match one after the other, with a tick for each q
   close();
 });
 
-test("with reduced motion the end is there at once: a near miss stops at the layer that refused", async (context) => {
+test("with reduced motion a near miss is at once at the layer that refused", async (context) => {
   const pass = stopTime(context);
   globalThis.matchMedia = (query) => ({
     matches: query.includes("reduced-motion"),
@@ -245,7 +245,7 @@ test("with reduced motion the end is there at once: a near miss stops at the lay
   close();
 });
 
-test("a host that answers on request is asked once, and its answer is shown and read out", async (context) => {
+test("a host that answers on request is asked once; its answer is read out", async (context) => {
   const pass = stopTime(context);
   const answered = { text: "Candecomp would match once more: #4 + #2.", matches: [[4, 2]] };
   const withAnswer = (what_if) => data({ misses: [{ ...miss, lens: { ...miss.lens, what_if } }] });
@@ -270,7 +270,7 @@ test("a host that answers on request is asked once, and its answer is shown and 
   close();
 });
 
-test("a link to a match after the last one shows the last, and one to an unknown match says so", async (context) => {
+test("a link to a match after the last shows the last; an unknown match is named", async (context) => {
   const pass = stopTime(context);
   const traits = { picture: JSON.stringify(data()), coordinates: floats, steps: JSON.stringify([step(0), step(1)]) };
   const linked = open({ ...traits, view: { mode: "before", hull: "hull-0", match: 500 } });
@@ -320,7 +320,7 @@ test("another step closes the rule lens", async (context) => {
   close();
 });
 
-test("a conflict docks both sides, and ] in the state after goes to the first match before", async (context) => {
+test("a conflict docks both sides; ] in the state after goes to the first match", async (context) => {
   const pass = stopTime(context);
   const { root, press, model, close } = page();
   await pass(30);
@@ -358,7 +358,7 @@ test("] says so where nothing matched, until the next picture", async (context) 
   close();
 });
 
-test("while the rule lens is open its counter is the only one, and the focus stays on a button that turns", async (context) => {
+test("the open rule lens has the only counter, and a button keeps the focus", async (context) => {
   const pass = stopTime(context);
   const { root, press, close } = page();
   await pass(30);

@@ -58,7 +58,7 @@ test("the view steps and selects in a recording", async () => {
   close();
 });
 
-test("only recorded modes are offered, and side by side is composed of before and after", () => {
+test("only recorded modes are offered; side by side is before and after", () => {
   const model = recordingModel(recording());
   assert.deepEqual(model.get("options").modes, ["diff", "before", "after", "side"]);
   model.set("view", { ...model.get("view"), mode: "side" });
@@ -130,7 +130,7 @@ test(
   },
 );
 
-test("a picture whose part is not unpacked yet arrives later, unless another step was wanted by then", async () => {
+test("a picture that is not unpacked arrives later, unless another step is wanted", async () => {
   const [recording] = (await openPage(pageOf(recorded()))).recordings;
   await recording.load(0);
   const model = recordingModel(recording);
@@ -262,7 +262,7 @@ test("bars are shown in such a page too", async () => {
   assert.equal(el.of("ceb-bar").length, 1);
 });
 
-test("the hash holds the match in the rule lens and the part of the close-up; only steps and the lens are entries", () => {
+test("the hash holds match and close-up; only steps and the lens are entries", () => {
   const kept = [];
   const keep = (hash, adds) => kept.push([hash, adds]);
   const hash = "#step=2&mode=diff&hull=hull-1&match=2&closeup=code&box=cpt";
@@ -290,7 +290,7 @@ test("what a link says that cannot be read is named", () => {
   assert.equal(problem("#step=9&mode=odd"), "Not understood in the link: step=9, mode=odd.");
 });
 
-test("the history gets its entries when nothing else happens, in their order, but none after Back", () => {
+test("the history gets its entries in order when the page is idle, none after Back", () => {
   /** @type {string[]} */
   const written = [];
   /** @param {string} how */

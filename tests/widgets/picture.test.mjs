@@ -18,7 +18,7 @@ test("values of all hosts are read alike", () => {
   assert.equal(asFloats(undefined).length, 0);
 });
 
-test("a line goes through the points that Python chose; without them it joins facing sides", () => {
+test("a line goes through the points of Python, or joins facing sides", () => {
   const nodes = ["a", "b"].map((id, level) => node(id, { level }));
   const points = [
     [200, 228],
@@ -56,7 +56,7 @@ test("a hull has the outline and the tag that Python chose; without them a recta
   assert.deepEqual([plain.d, plain.tag], ["M117 220H283V280H117Z", null]);
 });
 
-test("the words of a box are at least 11 pixels high at every scale that has room for them, and stay inside", () => {
+test("words of a box are at least 11 pixels high where they fit, and stay inside", () => {
   const { boxes } = readPicture({ nodes: [node("n0", { title: "Hadamard {0,1}", detail: "#5 2×2 → 2" })] }, places(1));
   const [box] = boxes;
   for (const k of [1.2, 0.9, 0.8, 0.7, 0.62, 0.5, 0.4]) {

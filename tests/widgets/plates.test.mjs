@@ -63,7 +63,7 @@ const row = [0, 0, 1, 1, 1, 0, 1, 1];
 const a = node("a", [1, 2], [1, 2], row);
 const b = node("b", [3, 4], [3, 4], row);
 
-test("a cell lies in its plate, with half the gap on each side, and is found by its place", () => {
+test("a cell is in its plate with half the gap on each side, and found by position", () => {
   const { boxes } = read(a, b);
   assert.deepEqual(
     cellsOf(boxes[1]).map(({ area }) => area),
@@ -76,7 +76,7 @@ test("a cell lies in its plate, with half the gap on each side, and is found by 
   assert.equal(cellAt(boxes[1], 110, 5), null);
 });
 
-test("the reason of a missed fold is in its room, or else shown only where the link is lit", () => {
+test("the reason of a missed fold is in its room, or shown when its link is lit", () => {
   const link = {
     source: "a",
     target: "b",
@@ -114,7 +114,7 @@ test("the reason of a missed fold is in its room, or else shown only where the l
   assert.deepEqual(seen(roomy, 1, true, [everywhere]), ["hidden", "hidden"]);
 });
 
-test("the tag of an entry is next to its cell, or beyond the words and the tags that are there", () => {
+test("the tag of an entry is next to its cell, or beyond words and tags", () => {
   const at = { x: 50, y: 100 };
   assert.equal(freeDistance(at, 60, true, 1, []), 6);
   const title = { l: 30, t: 80, r: 70, b: 95 };
@@ -191,7 +191,7 @@ test("the long title of a leftmost plate goes on to the right, not out of the pi
   assert.equal(second.x, 250);
 });
 
-test("at a small scale a line below a plate is left out where the title of another one is", () => {
+test("at a small scale a line below a plate gives way to the title of another", () => {
   const at = (x, y) => ({ ...read(a).boxes[0], x, y, h: 20, plate: { ...plate([1, 2], row, 2), calls: "2" } });
   const texts = (k) => {
     const labels = [at(50, 50), at(50, 120)].map((box) => labelElement(maker(newDocument()), box));
@@ -205,7 +205,7 @@ test("at a small scale a line below a plate is left out where the title of anoth
   assert.deepEqual(texts(0.45), [["a"], ["a", "2"]]);
 });
 
-test("layers that are far apart move into the one that replaces them, which appears in its place", () => {
+test("layers far apart move into the one that replaces them", () => {
   const apart = allCells(read(a, b));
   const far = apart.map((cell) => ({ cell, area: { ...cell.area, x: 20 * cell.area.x, y: 30 * cell.area.x } }));
   const fused = allCells(read(node("f", [7], [7], [0, 0, 2, 1])));
@@ -254,7 +254,7 @@ const frame = (calls, times, plates = [{ kind: "sum", at: [0, 0, 9, 9], calls, m
   plates,
 });
 
-test("words that do not fit go on in the next line, and are cut only where there is none", () => {
+test("words that do not fit go on in the next line, and are cut in the last", () => {
   const fits = (_, text) => text.length <= 12;
   const below = [
     { kind: "calls", text: "1 call" },
@@ -277,7 +277,7 @@ test("the description of a plate has its words in full", () => {
   assert.match(describeBox(read(long).boxes[0]), /, 1 call, 2 outputs, was Hadamard \+ Sum, level 0/);
 });
 
-test("a row of a table lights its cell: that of the layer, and after folding that of the slice", () => {
+test("a row of a table lights the cell of its layer, or of its slice when folded", () => {
   const row = (layer) => {
     const attributes = { "data-node": 9, "data-slice": 1, "data-layer": layer };
     return { getAttribute: (name) => attributes[name] ?? null, focus: () => focused.push(layer) };
@@ -308,7 +308,7 @@ test("a row of a table lights its cell: that of the layer, and after folding tha
   assert.deepEqual(lit.slice(4), [["n9", 1]]);
 });
 
-test("the rows of the time line are in one unit: times of a device only if each row has one", () => {
+test("the time line has one unit: times of a device only if each row has one", () => {
   const lengths = (...frames) => rowsOf(frames).map(({ name, lane, length }) => [name, lane, length]);
   const [many, few] = [frame(170, { cpu: 9, cuda: 4 }), frame(8, { cpu: 2, cuda: 1 })];
   assert.deepEqual(lengths(frame(170, {}), frame(8, {})), [
@@ -338,7 +338,7 @@ test("the rows of the time line are in one unit: times of a device only if each 
   assert.deepEqual(lengths(), []);
 });
 
-test("backends of other steps are in a table: a row for each step, a column for each lane that one has", () => {
+test("backends of other steps are a table of steps and lanes", () => {
   const frames = [
     { ...frame(170, { cpu: 9, "native-cpu": 1 }), step: 0 },
     { ...frame(149, { cpu: 8 }), step: 3 },
@@ -366,7 +366,7 @@ test("without drawings, the time line says why there are none", () => {
   close();
 });
 
-test("the half bars of a plate are as long as their share, and on the screen never thinner than at full scale", () => {
+test("half bars are as long as their share, and never thinner than at full scale", () => {
   const timed = { ...a, plate: { ...a.plate, times: [{ lane: "cpu", share: 0.5, text: "CPU: 2 ms" }] } };
   const { boxes } = read(timed);
   const document = newDocument();
@@ -398,7 +398,7 @@ const penOf = (alphas) =>
     },
   );
 
-test("a cell is named by its number and the name of its layer, a plate by the first names", () => {
+test("a cell is named by number and layer, a plate by its first names", () => {
   const named = { ...a, plate: { ...a.plate, names: ["x0", ""] } };
   const [box] = read(named).boxes;
   assert.deepEqual(
@@ -410,7 +410,7 @@ test("a cell is named by its number and the name of its layer, a plate by the fi
   assert.match(describeBox(read(many).boxes[0]), /u, v, w, x, and 2 more names/);
 });
 
-test("hovering dims what is unrelated, but nothing if the reads of cells are not known", () => {
+test("hovering dims unrelated cells, but nothing if their reads are unknown", () => {
   const alphasOf = (first, second, more) => {
     const document = newDocument();
     const make = maker(document);
@@ -461,7 +461,7 @@ test("the pen of SVG writes what the canvas paints", () => {
   ]);
 });
 
-test("a tag that would cover another or a title is only its sign, or hidden; it hides the words below it", () => {
+test("a tag that would cover another or a title is its sign or hidden", () => {
   const element = (more) => {
     const values = { ...more };
     return {
@@ -514,7 +514,7 @@ async function openPlates(more = {}) {
   return { ...opened, click };
 }
 
-test("Shift adds a second layer of a plate, and removes it; another layer that is clicked takes its place", async () => {
+test("Shift adds and removes a layer of a plate; a click on another replaces it", async () => {
   const { root, click, close } = await openPlates();
   const shiftKey = true;
   assert.deepEqual(click(5, 5), [["a"], [1]]);
@@ -546,7 +546,7 @@ test("the plate of the layer that was added last is inspected", async () => {
   close();
 });
 
-test("layers are selected as the view of the host says, in the plates that are selected", async () => {
+test("layers are selected as the host says, in the selected plates", async () => {
   const { root, model, click, close } = await openPlates();
   const words = () => root.of("ce-side")[0]?.textContent ?? "";
   click(5, 5);

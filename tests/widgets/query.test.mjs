@@ -72,7 +72,7 @@ test("a drag paints every pixel on its way, with the value of the brush", () => 
   assert.deepEqual(evidence().observed, [1, 1, 1, 0, 0, 0]);
 });
 
-test("an example is observed as a whole, halves are erased, and answers have their names", () => {
+test("an example is observed whole, halves are erased, and answers have names", () => {
   const answers = [{ label: "sample 0", x: [4, 4, 4, 4, 4, 4] }];
   const { el, evidence } = open(query({ answers, note: "1 sample." }));
   assert.match(el.of("ceg-answers")[0].textContent, /1 sample\..*sample 0/s);

@@ -179,7 +179,7 @@ test("the feedback is shown as long as the answer is unchanged", async () => {
   assert.equal(clicked.said().hidden, false);
 });
 
-test("the feedback names wrong and missing layers, with the reason of the first wrong one", () => {
+test("feedback names wrong and missing layers, with the reason of the first wrong one", () => {
   const asked = readQuestion(question(clicks));
   assert.deepEqual(verdictOf(asked, [2, 3, 1]), { right: true, text: "Right: 2 other layers." });
   assert.equal(verdictOf(asked, [4]).text, "Not these: 4. Layer 4: its level is 1. Missing: 2, 3. They agree.");

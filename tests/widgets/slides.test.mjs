@@ -26,7 +26,7 @@ const shown = (more = {}) => {
   };
 };
 
-test("slides show the steps that changed something; a number and Enter go to one; Escape leaves at that step", () => {
+test("slides are the changing steps; a number goes to one, Escape leaves there", () => {
   const { root, press, head, position, isOpen, at, last, close } = shown();
   assert.ok(!isOpen());
   root.button("Slides").dispatch("click");
@@ -50,7 +50,7 @@ test("slides show the steps that changed something; a number and Enter go to one
   close();
 });
 
-test("the story goes through its scenes, each at its step and in its mode, saved together", () => {
+test("the story goes through its scenes, each at its step and in its mode", () => {
   const { root, press, head, at, last, close } = shown({ view: { mode: "side" } });
   root.button("Story").dispatch("click");
   assert.deepEqual([head(), ...at()], ["CIRCUITAbout circuit.", 0, "circuit", "after"]);
@@ -66,7 +66,7 @@ test("the story goes through its scenes, each at its step and in its mode, saved
   close();
 });
 
-test("the story of a circuit that operators made begins with them, and goes on after each", () => {
+test("the story of a circuit made by operators begins with them", () => {
   const derived = JSON.stringify([
     { index: 0, title: "operands", changed: true, frame: frame("operands", 4), scenes: [scene("operator")] },
     {
@@ -122,7 +122,7 @@ test("a question hides slides and story, which would tell the answer", () => {
   }
 });
 
-test("an exported page opens slides by ?slides, and keeps them in its address until they are closed", () => {
+test("an exported page keeps ?slides in its address until they are closed", () => {
   const pictures = { "0/diff/change/plates": {} };
   const recording = unpacked({ steps: JSON.parse(steps), pictures, coordinates: {}, details: {} });
   const hashes = [];
@@ -138,7 +138,7 @@ test("an exported page opens slides by ?slides, and keeps them in its address un
   assert.equal(recordingModel(recording, { ...page, hash: "#slides=nonsense" }).get("view").slides, "steps");
 });
 
-test("a scene asks which plates change: nothing tells before the answer is checked, by clicks or keys", () => {
+test("a scene that asks which plates change tells nothing before the check", () => {
   const guess = { question: "Which plates?", wanted: ["b"], apart: { a: "it is on level 0" } };
   const asking = { ...scene("guess-fold", "after"), title: "Guess", sentence: "B becomes one call.", guess };
   const picture = {
@@ -178,7 +178,7 @@ test("a scene asks which plates change: nothing tells before the answer is check
   close();
 });
 
-test("the cells of a slide have the colours of their kinds, whatever the close-up shows", () => {
+test("cells of a slide have the colours of their kinds, whatever the close-up shows", () => {
   const cells = { 7: [-1, 0.5] };
   const closer = { closeup: "values", showCloseup: true, details: { id: "sum", closeup: {} }, selection: ["sum"] };
   const run = { values: { runs: [{ cells }] }, run: 0, docked: { at: 0, key: "" } };

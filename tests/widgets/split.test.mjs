@@ -37,7 +37,7 @@ function newSplit(stored = new Map(), lower = () => null) {
   return { heights, scrolled, grip, smaller, larger, tell, stored };
 }
 
-test("a bar is moved by dragging, by keys and by buttons, between its ends, and is remembered", () => {
+test("a bar is moved by pointer, keys and buttons, and its position is remembered", () => {
   const { heights, scrolled, grip, smaller, larger, tell, stored } = newSplit();
   assert.deepEqual(heights, []);
   assert.equal(grip.getAttribute("aria-valuenow"), "36");

@@ -88,7 +88,7 @@ test("the steps are under their groups, with the roles and levels of a tree", ()
   close();
 });
 
-test("a step says its name, its layers and whether its output agrees; failures are marked", () => {
+test("a step says name, layers and whether its output agrees; failures are marked", () => {
   const { item, close } = open();
   const mark = (label) => item(label).of("ces-mark")[0].textContent;
   assert.deepEqual(["compile", "fuse", "shatter", "level 1"].map(mark), ["", "✓", "✕", "✕"]);
@@ -106,7 +106,7 @@ test("a step says its name, its layers and whether its output agrees; failures a
   close();
 });
 
-test("steps that change nothing are hidden, except the current one, unless all are shown", async () => {
+test("steps that change nothing are hidden, except the current one or on request", async () => {
   const { rows, changing, model, close } = open();
   assert.ok(!rows().includes("collect") && !rows().includes("level 2"));
   await model.put({ step: 1 });
@@ -121,7 +121,7 @@ test("steps that change nothing are hidden, except the current one, unless all a
   close();
 });
 
-test("the filter looks for all words in titles, summaries and groups, also in closed groups", () => {
+test("the filter looks for all words in titles, summaries and groups, closed ones too", () => {
   const { el, rows, filter, item, close } = open();
   item("Optimize").dispatch("click");
   assert.ok(!rows().includes("fuse"));
@@ -213,7 +213,7 @@ test("at the top Left stays where it is", () => {
   close();
 });
 
-test("keys that the tree uses do not reach the page, other keys and those with Ctrl do", () => {
+test("keys of the tree do not reach the page; other keys and those with Ctrl do", () => {
   const { press, close } = open();
   const taken = press("ArrowDown");
   assert.ok(taken.defaultPrevented && taken.stopped);
@@ -222,7 +222,7 @@ test("keys that the tree uses do not reach the page, other keys and those with C
   close();
 });
 
-test("a step that Python sets is selected and is the tab stop; its group stays closed if it is", async () => {
+test("a step that Python sets is the tab stop, and its group stays closed if it was", async () => {
   const { model, chosen, stop, item, rows, close } = open({ step: 3 });
   assert.deepEqual([chosen(), stop()], [["shatter"], ["shatter"]]);
   await model.put({ step: 2 });
@@ -243,7 +243,7 @@ test("a redrawn tree keeps the focus", async () => {
   close();
 });
 
-test("malformed steps show the error instead of throwing; good ones afterwards are shown", async () => {
+test("malformed steps show their error; good ones are shown afterwards", async () => {
   const { el, model, rows, press, close } = open({ steps: "[{" });
   assert.match(el.of("ces-none")[0].textContent, /^Cannot show the steps\. The steps are not JSON/);
   press("ArrowDown");

@@ -19,7 +19,7 @@ test("without a painting there is nothing to move", () => {
   assert.equal(makeStill([]).move(HOME, ...SIZE), false);
 });
 
-test("all layers are where the camera sees them: moved, and enlarged around the middle", () => {
+test("layers are where the camera sees them: moved and enlarged around the middle", () => {
   const { styles, still } = kept();
   assert.equal(still.move({ x: 100, y: -50, k: 1 }, ...SIZE), true);
   for (const style of styles) assert.equal(style.transform, "translate(-100px, 50px) scale(1)");

@@ -30,7 +30,7 @@ test("what has not changed is not drawn again", () => {
   assert.equal(store.state.b, 7);
 });
 
-test("a reader of two traits that change together is called once, in the order of the readers", async () => {
+test("a reader of two traits that change together is called once, and in order", async () => {
   const called = [];
   const model = newModel({});
   const both = () => called.push("picture");
