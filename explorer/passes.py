@@ -7,6 +7,9 @@ times has its purpose where it runs first. Passes in `ON_REQUEST` are in no defa
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+COMPILED, TENSOR, PROGRAM, KERNELS = "compiled", "tensor", "program", "kernels"
+"""The names of the levels; `explorer.trace.LEVELS` has what each supports."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -177,15 +180,15 @@ CALLS = (
 # ---- all levels.
 
 PASSES: Mapping[str, tuple[Listed, ...]] = {
-    "compiled": (*ROUND, *FOLDING),
-    "tensor": (*RAISING, *THEANO, *GLOW_FOLD, *GLOW_OPTIMIZE, *SPECIALIZING),
-    "program": MEMORY,
-    "kernels": CALLS,
+    COMPILED: (*ROUND, *FOLDING),
+    TENSOR: (*RAISING, *THEANO, *GLOW_FOLD, *GLOW_OPTIMIZE, *SPECIALIZING),
+    PROGRAM: MEMORY,
+    KERNELS: CALLS,
 }
 """The passes of each level in the order in which they run."""
 
 ON_REQUEST: Mapping[str, tuple[Listed, ...]] = {
-    "tensor": (
+    TENSOR: (
         Listed("DecomposeLayers", "Replace each layer of a circuit by the operators that its `forward` calls."),
         Listed(
             "OptimizeQuantizationLossy",

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from explorer.errors import DataTypeError, ValueRangeError, check_name, look_up
 from explorer.packages import require
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
-from explorer.trace import KERNELS, LEVELS, PROGRAM, TENSOR, LayerOrigin
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED, KERNELS, LEVELS, PROGRAM, TENSOR, LayerOrigin
 
 if TYPE_CHECKING:
     from explorer.rewrite import FunctionPassPipeline, PassRegistry
@@ -107,9 +106,9 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     if is_cirkit(subject):
         subject = from_cirkit(subject)
     is_circuit = isinstance(subject, Circuit)
-    level = level or (COMPILED.name if is_circuit else "tensor")
+    level = level or (COMPILED if is_circuit else TENSOR)
     check_name("level", level, LEVELS)
-    if is_circuit and level == COMPILED.name:
+    if is_circuit and level == COMPILED:
         from explorer.compiler import record as record_circuit
 
         return record_circuit(subject, *arguments, **options)
@@ -121,9 +120,9 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
 
     from explorer.tensor import FunctionGraph
 
-    if level == COMPILED.name or not isinstance(subject, nn.Module | ExportedProgram | FunctionGraph):
-        wanted = "a circuit" if level == COMPILED.name else "a circuit, an nn.Module with example inputs, an exported "
-        wanted += "" if level == COMPILED.name else "program or a tensor graph"
+    if level == COMPILED or not isinstance(subject, nn.Module | ExportedProgram | FunctionGraph):
+        wanted = "a circuit" if level == COMPILED else "a circuit, an nn.Module with example inputs, an exported "
+        wanted += "" if level == COMPILED else "program or a tensor graph"
         raise DataTypeError(f"expected {wanted} to record, got {type(subject).__name__}")
     return replace(lowered_level(level).record(subject, *arguments, **options), layers=layers)
 

@@ -7,9 +7,9 @@ from explorer.passes import ON_REQUEST, PASSES, purposes_of
 from explorer.recording import lowered_level
 from explorer.runtime.units import PASSES as CALL_PASSES
 from explorer.templates import load_named
-from explorer.trace import KERNELS, LEVELS
+from explorer.trace import COMPILED, KERNELS, LEVELS
 
-LOWERED = [level for level in LEVELS if level != "compiled"]
+LOWERED = [level for level in LEVELS if level != COMPILED]
 
 
 @pytest.mark.parametrize("level", LOWERED)
@@ -34,7 +34,7 @@ def test_fast_circuits_run_the_passes_of_the_page():
 def test_compilation_runs_the_passes_of_the_page():
     steps = explorer.record(load_named("digits"), order_slices=True).steps
     ran = dict.fromkeys("fold" if step.at.names[0] == "fold" else step.pass_name for step in steps[1:])
-    assert list(ran) == list(purposes_of("compiled"))
+    assert list(ran) == list(purposes_of(COMPILED))
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -14,8 +14,7 @@ from explorer.files import GZIP_MAGIC, json_of_bytes, read_bytes
 from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
 from explorer.templates import gallery
 from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, read_logic
-from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED, TRACE_FORMAT, Trace, trace_from_json
 
 CHECKPOINT = ".pt"
 """Suffix of the name of a checkpoint."""
@@ -45,7 +44,7 @@ def only_circuit(found: Circuit | Trace | ExampleModule, name_or_file: str) -> C
     raise DataTypeError(f"{name_or_file} must return a symbolic circuit here; found {what}")
 
 
-def load_circuit_or_trace(name_or_file: str, level: str = COMPILED.name) -> Circuit | Trace:
+def load_circuit_or_trace(name_or_file: str, level: str = COMPILED) -> Circuit | Trace:
     """Return the circuit or trace of a name; a module or compiled circuit of a function is recorded at a level.
 
     Raises: as `load_source`, and as recording does.

@@ -25,8 +25,7 @@ from explorer.errors import (
     unknown_name,
 )
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
-from explorer.trace import KERNELS, TENSOR, Trace
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED, KERNELS, TENSOR, Trace
 
 RETURNS = (
     "a circuit or compiled circuit of this package or of cirkit, a trace, (circuit of cirkit, its context), or "
@@ -52,7 +51,7 @@ class ExampleModule:
 
         return isinstance(self.module, TorchCircuit)
 
-    def level(self, asked: str = COMPILED.name) -> str:
+    def level(self, asked: str = COMPILED) -> str:
         """The level at which it is recorded: `tensor` for a module that is not asked for at a lower one.
 
         Raises: CircuitError for the level of kernel calls, which only circuits have.
@@ -61,9 +60,9 @@ class ExampleModule:
             raise CircuitError(
                 "a module has no kernel calls, which fast() makes of circuits; use --level tensor or --level program"
             )
-        return TENSOR if asked == COMPILED.name and not self.is_circuit else asked
+        return TENSOR if asked == COMPILED and not self.is_circuit else asked
 
-    def record(self, level: str = COMPILED.name, rows: int | None = None, **options: Any) -> Trace:
+    def record(self, level: str = COMPILED, rows: int | None = None, **options: Any) -> Trace:
         """Record it at a level; at the level `compiled`, a compiled circuit becomes a trace of one step.
 
         `rows` is the number of rows if it has no inputs, by default the number of the level.
@@ -75,7 +74,7 @@ class ExampleModule:
         from explorer.tensor.torch_io.importing import example_rows
 
         level = self.level(level)
-        if level == COMPILED.name:
+        if level == COMPILED:
             return trace_of_circuit(self.module)
         inputs = self.inputs
         if inputs is None:

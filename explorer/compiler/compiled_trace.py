@@ -11,7 +11,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler.fold_states import reads_of
 from explorer.compiler.stats import StatsCounter
 from explorer.graph import Graph
-from explorer.trace import NodeRecord, Step, StepPath, Trace, record_of
+from explorer.trace import COMPILED, NodeRecord, Step, StepPath, Trace, record_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,5 +50,5 @@ def trace_of_circuit(circuit: TorchCircuit) -> Trace:
     if circuit.fold_index is not None:
         stats["copied_bytes"] = sum(read["copied_bytes"] for read in reads.values())
     snapshot = CircuitSnapshot(circuit, Graph[NodeRecord](nodes, graph.inputs, graph.outputs), stats, reads)
-    step = Step(0, StepPath.of("compiled circuit"), "compiled", changed=True, seconds=0.0, snapshot=snapshot)
+    step = Step(0, StepPath.of("compiled circuit"), COMPILED, changed=True, seconds=0.0, snapshot=snapshot)
     return Trace(None, None, {}, (), (step,), circuit)

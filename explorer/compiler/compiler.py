@@ -44,6 +44,7 @@ from explorer.symbolic import (
     operator_words,
 )
 from explorer.trace import (
+    COMPILED,
     Folded,
     Listener,
     Noted,
@@ -177,7 +178,7 @@ class TorchCompiler:
             made = step.made
             name = "operands" if made is None or made.derivation is None else made.derivation.operator
             runs[name] += 1
-            self._notify(StepStarted(StepPath((Stage(name, run=runs[name]),)), "compiled"))
+            self._notify(StepStarted(StepPath((Stage(name, run=runs[name]),)), COMPILED))
             self._notify(derived.applied(step))
             self._notify(StepEnded(True, 0.0, OperatorSnapshot(derived, step)))
             if made is not None:
@@ -288,7 +289,7 @@ class TorchCompiler:
     @contextmanager
     def _step(self, path: StepPath, before: Snapshot) -> Generator["_RunningStep"]:
         """Time the work of a step after its first event. Report and raise a failure."""
-        self._notify(StepStarted(path, "compiled"))
+        self._notify(StepStarted(path, COMPILED))
         step = _RunningStep(self._notify)
         started = perf_counter()
         try:

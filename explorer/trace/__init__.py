@@ -1,5 +1,6 @@
 """The record of a compilation: events, the recorder, the trace and its files."""
 
+from explorer.passes import COMPILED as COMPILED, KERNELS as KERNELS, PROGRAM as PROGRAM, TENSOR as TENSOR
 from explorer.trace.answers import (
     Answers as Answers,
     FoldAnswer as FoldAnswer,
@@ -11,9 +12,6 @@ from explorer.trace.answers import (
 )
 from explorer.trace.changes import GraphChange as GraphChange
 from explorer.trace.events import (
-    KERNELS as KERNELS,
-    PROGRAM as PROGRAM,
-    TENSOR as TENSOR,
     AttemptsRefused as AttemptsRefused,
     Event as Event,
     Folded as Folded,

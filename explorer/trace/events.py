@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, Protocol
 
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange
-from explorer.trace.ladder import INSTRUCTIONS, LEVELS, OPERATORS, UNITS
+from explorer.trace.ladder import LEVELS
 from explorer.trace.memory import MemoryRecord
 from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Question, Refusal
 
-TENSOR, PROGRAM, KERNELS = OPERATORS.name, INSTRUCTIONS.name, UNITS.name
 LISTED_KINDS = tuple(name for name, level in LEVELS.items() if not level.has_circuit)
 """The kinds of rules that each step lists; a step tries all rules of the other kinds."""
 

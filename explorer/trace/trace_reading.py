@@ -8,6 +8,7 @@ from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format
 from explorer.graph import Graph
 from explorer.options import CompilerOptions
+from explorer.passes import COMPILED
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.checking import ReferenceChecker, check_last, check_tensor_options
 from explorer.trace.events import (
@@ -22,7 +23,7 @@ from explorer.trace.events import (
     RuleDescription,
 )
 from explorer.trace.file_types import TRACE_FORMAT, VERSION, check_types
-from explorer.trace.ladder import COMPILED, Level, level_of
+from explorer.trace.ladder import LEVELS, Level, level_of
 from explorer.trace.layers import LayerOrigin
 from explorer.trace.memory import MemoryRecord
 from explorer.trace.paths import Stage, StepPath, parse_path
@@ -41,7 +42,7 @@ class LoadedSnapshot:
     step: int
     stats: Mapping[str, int]
     reads: Mapping[int, Mapping[str, Any]]
-    level: Level = COMPILED
+    level: Level = LEVELS[COMPILED]
     memory: MemoryRecord | None = None
 
     @property

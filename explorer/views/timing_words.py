@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from explorer.timings import CPU, CUDA, SWEEP, TRAINING, Estimate, Run, Timing, both_devices, crossover
-from explorer.trace import parse_path
-from explorer.trace.ladder import COMPILED, Level
+from explorer.trace import COMPILED, Level, parse_path
 from explorer.views.bars import add_column
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import SectionView, TableView
@@ -81,7 +80,7 @@ def no_cuda_text(why: str | None, recorded: int, app: str = "") -> str:
 
 def timed_noun(level: Level) -> str:
     """Return the noun for a timed node: a call where layers are folded, whose slices are the layers."""
-    return "call" if level is COMPILED else level.noun
+    return "call" if level.name == COMPILED else level.noun
 
 
 def conditions(run: Run) -> SectionView:

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import notes, print_text, results
 from explorer.app.commands.trace import LEVELS_TEXT
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import PassRules
@@ -29,7 +29,7 @@ def list_gallery() -> None:
     results().print(table)
 
 
-def rules(level: Annotated[str, typer.Option(help=f"the level: {LEVELS_TEXT}")] = COMPILED.name) -> None:
+def rules(level: Annotated[str, typer.Option(help=f"the level: {LEVELS_TEXT}")] = COMPILED) -> None:
     """List the passes of a level and their rules: where each is tried, what it does, where it is written."""
     with notes().status("Loading torch"):
         from explorer.trace import rules_text
@@ -50,7 +50,7 @@ def passes_of_level(level: str) -> "list[PassRules]":
 
     check_name("level", level, LEVELS)
     purposes = purposes_of(level)
-    if level == COMPILED.name:
+    if level == COMPILED:
         from explorer.optimize import preset_rules
 
         rules = {one.name: one.rules for one in group_by_kind(preset_rules("default").describe())}

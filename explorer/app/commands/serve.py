@@ -16,8 +16,7 @@ from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public
 from explorer.errors import check_name
 from explorer.options import MAX_SEED
 from explorer.packages import UI, require
-from explorer.trace import LEVELS, Trace
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED, LEVELS, Trace
 
 if TYPE_CHECKING:
     from explorer.app.dashboard.serving import ServeOptions
@@ -34,9 +33,7 @@ def serve(
             "returns, also a circuit of cirkit (this runs the code in the file)",
         ),
     ] = None,
-    level: Annotated[
-        str, typer.Option(help=f"the level at which the circuit is opened: {LEVELS_TEXT}")
-    ] = COMPILED.name,
+    level: Annotated[str, typer.Option(help=f"the level at which the circuit is opened: {LEVELS_TEXT}")] = COMPILED,
     port: Annotated[
         int | None,
         typer.Option(
@@ -71,7 +68,7 @@ def open_dashboard(
     address: str = LOCAL,
     folder: Path | None = None,
     hosts: tuple[str, ...] = (),
-    level: str = COMPILED.name,
+    level: str = COMPILED,
 ) -> None:
     """Serve until Ctrl-C; without a `port` on the default one, or any other if it is taken.
 
@@ -100,7 +97,7 @@ def open_dashboard(
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))
         found = Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
-        if isinstance(found, Trace) and level not in (COMPILED.name, found.level.name):
+        if isinstance(found, Trace) and level not in (COMPILED, found.level.name):
             raise not_recorded_again(state.circuit, found, f"--level {level}")
     if port is not None:
         check_port(address, port)

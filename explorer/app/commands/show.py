@@ -10,7 +10,7 @@ from rich.table import Table
 from explorer.app.commands.console import check_output, notes, print_text, results, say_note
 from explorer.app.commands.trace import OfLevel, Source, trace_of
 from explorer.files import replace_file
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import Rewritten, Step, Trace
@@ -59,7 +59,7 @@ def show(
     everything: Annotated[
         bool, typer.Option("--all", help="with --step: every rewrite, not only the first ten of each rule")
     ] = False,
-    level: OfLevel = COMPILED.name,
+    level: OfLevel = COMPILED,
 ) -> None:
     """Print what each step did and what it bought, or the answers to the given questions."""
     trace = trace_of(source, level)
@@ -222,7 +222,7 @@ ENGINES = ("own", "dot")
 def html(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", help="write the page here")],
-    level: OfLevel = COMPILED.name,
+    level: OfLevel = COMPILED,
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
     from explorer.app.session.reproduce import note_on_size, page_recording
@@ -246,7 +246,7 @@ def svg(
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
     colour_by: Annotated[str, typer.Option(help="change, kind, time, memory or fold")] = "change",
     engine: Annotated[str, typer.Option(help="own, or dot: the graph after the step, drawn by Graphviz")] = "own",
-    level: OfLevel = COMPILED.name,
+    level: OfLevel = COMPILED,
 ) -> None:
     """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""
     from explorer.errors import FileFormatError, check_name, unknown_name

@@ -13,7 +13,7 @@ from rich.table import Table
 from explorer.app.commands.console import check_output, notes, print_text, results, say_note
 from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
 from explorer.errors import CircuitError, MissingPackageError, ValueRangeError, check_name
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 
 if TYPE_CHECKING:
     from explorer.bench import Progress, Run
@@ -48,7 +48,7 @@ def time(
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
     backends: Annotated[bool, typer.Option("--backends", help="also the backends of fast(), forward")] = False,
-    level: Annotated[str, typer.Option(help=f"the level whose steps are timed: {LEVELS_TEXT}")] = COMPILED.name,
+    level: Annotated[str, typer.Option(help=f"the level whose steps are timed: {LEVELS_TEXT}")] = COMPILED,
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
     seconds: Annotated[float, typer.Option(help="maximum time of each part; it ends earlier once precise")] = 20.0,
     json: Annotated[

@@ -14,7 +14,7 @@ from rich.markup import escape
 from explorer.app.commands.console import check_output, command, notes, print_text, say_note
 from explorer.errors import CircuitError, check_name
 from explorer.options import CompilerOptions
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 
 if TYPE_CHECKING:
     from explorer.app.session.view_state import TensorOptions
@@ -92,7 +92,7 @@ def trace(
     ] = None,
     *,
     options: CompilerOptions,
-    level: Annotated[str, typer.Option(help=LEVELS_TEXT)] = COMPILED.name,
+    level: Annotated[str, typer.Option(help=LEVELS_TEXT)] = COMPILED,
     pipeline: Annotated[
         Path | None,
         typer.Option(
@@ -149,7 +149,7 @@ def trace_of(source: str, level: str) -> "Trace":
 def recorder_of(
     found: "Circuit | Trace | ExampleModule",
     source: str,
-    level: str = COMPILED.name,
+    level: str = COMPILED,
     options: CompilerOptions | None = None,
     pipeline: Path | None = None,
     mode: str = MODE,
@@ -190,7 +190,7 @@ def recorder_of(
             own["pipeline"] = pipeline_or_default(lower)
         return lambda: found.record(lower.level, rows, **own)
     compiler = TorchCompiler(gallery.default_options(source) if options is None else options)
-    if lower.level == COMPILED.name:
+    if lower.level == COMPILED:
         return lambda: record(found, compiler)
     return lambda: exported_trace(found, compiler, lower, source, rows=rows)
 
@@ -200,7 +200,7 @@ def _check_unchanged(
 ) -> None:
     """Raises: CircuitError for any argument of recording, since a trace is not recorded again."""
     is_asked = {
-        f"--level {level}": level not in (COMPILED.name, trace.level.name),
+        f"--level {level}": level not in (COMPILED, trace.level.name),
         "--pipeline": pipeline is not None,
         "--mode": mode != MODE,
         "--operators": operators != OPERATORS,
@@ -224,7 +224,7 @@ def _lower_options(level: str, pipeline: Path | None, mode: str, operators: str)
     from explorer.app.session.view_state import TensorOptions
     from explorer.recording import lowered_level
 
-    if level == COMPILED.name:
+    if level == COMPILED:
         if pipeline is not None or (mode, operators) != (MODE, OPERATORS):
             raise CircuitError(
                 "--pipeline, --mode and --operators belong to the levels below; add --level tensor or --level program"

@@ -24,8 +24,7 @@ from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
-from explorer.trace import Listener, Trace
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED, Listener, Trace
 from explorer.views import TraceIndex
 
 LARGE = 5_000
@@ -134,7 +133,7 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
             )
         tensor = replace(state.tensor, level=item.level.name)
         return Opened(state.circuit, item, options_of(item), tensor=tensor, has_compiler=False)
-    if state.tensor.level != COMPILED.name:
+    if state.tensor.level != COMPILED:
         circuit = item if isinstance(item, Circuit) else circuit_of(item)
         compiler = TorchCompiler(state.options)
         tensor = state.tensor

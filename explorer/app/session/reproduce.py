@@ -20,7 +20,7 @@ from explorer.app.session.pattern_form import (
     sub_pattern_name,
 )
 from explorer.app.session.pipeline_draft import pipeline_or_default
-from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions
+from explorer.app.session.view_state import TensorOptions
 from explorer.app.user_functions import is_function
 from explorer.errors import check_name
 from explorer.optimize import replacements_of
@@ -28,7 +28,7 @@ from explorer.options import CompilerOptions
 from explorer.recording import lowered_level
 from explorer.rewrite import pipeline_to_yaml
 from explorer.templates import gallery
-from explorer.trace import Trace
+from explorer.trace import TENSOR, Trace
 from explorer.views import TraceIndex, add_what_ifs, recording
 from explorer_widgets.page import RECORDED_MODES
 from explorer_widgets.schema import RecordingView
@@ -247,7 +247,7 @@ def tensor_python_of(
         f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
         f"x = random_inputs(compiled, {level.rows})",
     ]
-    more = "" if options.level == TENSOR_LEVEL else f", level={options.level!r}"
+    more = "" if options.level == TENSOR else f", level={options.level!r}"
     if options.passes:
         yaml = pipeline_to_yaml(pipeline_or_default(options))
         lines += ["", f'PIPELINE = """\n{yaml}"""', "pipeline = pipeline_from_yaml(PIPELINE, passes.names)"]

@@ -13,8 +13,7 @@ from explorer.errors import CircuitError, ValueRangeError, check_name
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.templates import gallery
-from explorer.trace import LEVELS
-from explorer.trace.ladder import COMPILED, OPERATORS as TENSOR
+from explorer.trace import COMPILED, LEVELS
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
 from explorer_widgets.schema import ColourBy, GroupBy, Mode
 from explorer_widgets.theme import CLOSEUPS
@@ -23,7 +22,6 @@ OPERATORS = {"functional": "of PyTorch", "core": "core ATen", "circuit": "whole 
 """The levels of operators at which a circuit is exported, and how they are offered."""
 
 STRATEGIES = tuple(strategy.value for strategy in OptMatchStrategy)
-TENSOR_LEVEL = TENSOR.name
 LEVEL_NAMES = tuple(LEVELS)
 
 
@@ -35,7 +33,7 @@ class TensorOptions:
     one of `OPERATORS`.
     """
 
-    level: str = COMPILED.name
+    level: str = COMPILED
     compile_for: str = "infer"
     passes: tuple[str, ...] = ()
     one_by_one: bool = False

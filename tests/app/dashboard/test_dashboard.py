@@ -27,10 +27,11 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import TENSOR_LEVEL, DisplayOptions, TensorOptions, ViewState
+from explorer.app.session.view_state import DisplayOptions, TensorOptions, ViewState
 from explorer.errors import ValueRangeError
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
+from explorer.trace import TENSOR
 from tests.waiting import PATIENCE
 
 pn.extension()
@@ -59,7 +60,7 @@ PLACES = {
     "a file": ViewState(circuit="c.trace.json", step=3),
     "the program level": ViewState(circuit="blackboard", tensor=TensorOptions("program"), step=2),
     "the level of kernel calls": ViewState(circuit="blackboard", tensor=TensorOptions("kernels"), step=2),
-    "the tensor level": ViewState(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL), step=2),
+    "the tensor level": ViewState(circuit="conflict", tensor=TensorOptions(TENSOR), step=2),
     "neither optimized nor folded": ViewState(circuit="hmm", options=CompilerOptions(optimize=False, fold=False)),
 }
 

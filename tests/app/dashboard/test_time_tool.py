@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from explorer.trace import TENSOR
+
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
 import explorer
@@ -21,7 +23,7 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions, ViewState
+from explorer.app.session.view_state import TensorOptions, ViewState
 from explorer.bench import RecordedFile, interleave, measurement_run, why_no_cuda
 from explorer.errors import ValueRangeError
 from explorer.timings import BACKENDS, LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
@@ -140,7 +142,7 @@ def test_a_batch_of_the_default_size_is_measured_of_large_circuits(name: str) ->
 
 
 def test_a_tensor_graph_offers_only_step_times(reader: Reader) -> None:
-    place = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
+    place = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR))
     reader.tool.what.value = LAYERS
     reader.workspace.session.open(open_state(reader.workspace.library, place), place)
     reader.tool.on_change(frozenset({"trace"}))

@@ -17,7 +17,8 @@ from explorer.app.dashboard.panes import pipeline
 from explorer.app.dashboard.panes.files import CHUNK_BYTES, Upload
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.session.library import Library
-from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions, ViewState
+from explorer.app.session.view_state import TensorOptions, ViewState
+from explorer.trace import TENSOR
 from tests.waiting import PATIENCE
 
 pn.extension()
@@ -117,7 +118,7 @@ def test_files_that_never_end_share_the_limit() -> None:
 
 @pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
 def test_a_pipeline_is_read_in_the_background_and_refused_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Dashboard(Library(), ViewState(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL)))
+    made = Dashboard(Library(), ViewState(circuit="conflict", tensor=TensorOptions(TENSOR)))
     delivered: Queue[Callable[[], None]] = Queue()
     made.workspace.background._deliver = delivered.put
     made.drawer.open("pipeline")

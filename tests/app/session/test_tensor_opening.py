@@ -9,19 +9,17 @@ from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
 from explorer.app.session.reproduce import tensor_python_of
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import TENSOR_LEVEL, TensorOptions, ViewState, view_state_of_query
+from explorer.app.session.view_state import TensorOptions, ViewState, view_state_of_query
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, UnknownNameError
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit
 from explorer.templates import load_named
-from explorer.trace import Trace
+from explorer.trace import TENSOR, Trace
 
-PLACE = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL), step=2)
-SHORT = replace(
-    PLACE, tensor=TensorOptions(TENSOR_LEVEL, passes=("CSE", "ConstantFold:until_fixed_point"), one_by_one=True)
-)
+PLACE = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR), step=2)
+SHORT = replace(PLACE, tensor=TensorOptions(TENSOR, passes=("CSE", "ConstantFold:until_fixed_point"), one_by_one=True))
 
 
 @cache
@@ -40,7 +38,7 @@ def test_a_link_holds_level_passes_and_mode():
     for place in (
         PLACE,
         SHORT,
-        replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, compile_for="train", operators="circuit")),
+        replace(PLACE, tensor=TensorOptions(TENSOR, compile_for="train", operators="circuit")),
     ):
         assert view_state_of_query(place.query()) == place
 
@@ -54,7 +52,7 @@ def test_an_unknown_level_mode_or_kind_of_operators_in_a_link_is_an_error(query)
 def test_a_circuit_is_opened_at_the_tensor_level(opened):
     assert opened.trace.level.name == "tensor"
     assert opened.is_live
-    assert opened.tensor.level == TENSOR_LEVEL
+    assert opened.tensor.level == TENSOR
     stats = [opened.trace.stats(step)["operators"] for step in (0, -1)]
     assert stats[1] < stats[0]
     assert all(check.ok for check in opened.trace.check())
@@ -71,7 +69,7 @@ def test_a_session_steps_selects_and_inspects(opened):
         details = session.details()
         assert details is not None
         assert details["sections"][0]["rows"][0][0] == "id"
-    assert session.state.tensor.level == TENSOR_LEVEL
+    assert session.state.tensor.level == TENSOR
 
 
 def test_the_passes_of_a_link_are_run():
@@ -83,7 +81,7 @@ def test_the_passes_of_a_link_are_run():
 
 def test_an_unknown_pass_in_a_link_is_an_error_that_lists_the_known():
     with pytest.raises(UnknownNameError, match=r"no pass named 'Nothing'.*CSE"):
-        open_state(Library(), replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, passes=("Nothing",))))
+        open_state(Library(), replace(PLACE, tensor=TensorOptions(TENSOR, passes=("Nothing",))))
 
 
 def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path):
@@ -91,7 +89,7 @@ def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path
     opened.trace.save(path)
     library = Library(tmp_path)
     read = open_state(library, ViewState(circuit=path.name))
-    assert read.tensor.level == TENSOR_LEVEL
+    assert read.tensor.level == TENSOR
     assert not read.is_live
     assert Session(read, ViewState(circuit=path.name, step=2)).picture().view["nodes"]
     with pytest.raises(CircuitError, match="record it again in Python"):

@@ -18,7 +18,7 @@ from explorer.app.session.variants import SAME, Variant, likely_variant, side_na
 from explorer.app.session.view_state import ViewState
 from explorer.compiler import record
 from explorer.symbolic import Circuit, derivation_text
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 from explorer.views import TraceIndex, compare_table, derivation_view, first_difference_of_traces, layers_of_circuits
 from explorer_widgets.dashboard import DerivationPane
 from explorer_widgets.schema import DerivationView
@@ -119,7 +119,7 @@ class OperatorsTool(Tool):
     name = "operators"
     title = "Operators"
     help = "The circuits that operators combined into this one, before it was compiled, and what they made of them."
-    supported_levels = (COMPILED.name,)
+    supported_levels = (COMPILED,)
     elsewhere = "operators combine circuits before they are compiled"
 
     def __init__(self, workspace: Workspace) -> None:

@@ -12,7 +12,7 @@ from explorer.app.dashboard.panes.tool import Tool, button, column, columns, lin
 from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.workspace import Workspace
 from explorer.errors import UnknownNameError
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 from explorer.views import STATS, fold_level, fold_levels, missed_folds, stat_bars, stat_change_bars
 from explorer_widgets.dashboard import BarsPane
 from explorer_widgets.schema import FoldGroupView, SectionView, TableView
@@ -29,7 +29,7 @@ class FoldsTool(Tool):
         "Which layers were folded, by which key, where each slice reads its inputs, and which folds were missed. "
         "Point at a row to see its cell in the picture."
     )
-    supported_levels = (COMPILED.name,)
+    supported_levels = (COMPILED,)
     elsewhere = "only layers are folded"
 
     def __init__(self, workspace: Workspace) -> None:

@@ -36,7 +36,7 @@ from explorer.app.session.pattern_form import (
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 
 Part = TypeVar("Part")
 START = PatternForm("MyPattern", (LayerForm("TorchSumLayer"), LayerForm("TorchHadamardLayer")))
@@ -49,7 +49,7 @@ class PatternTool(Tool):
     name = "pattern"
     title = "Pattern"
     help = "Build a pattern; its matches and near misses before this step are shown at once. Then apply it."
-    supported_levels = (COMPILED.name,)
+    supported_levels = (COMPILED,)
     elsewhere = "its patterns match layers"
 
     def __init__(self, workspace: Workspace) -> None:

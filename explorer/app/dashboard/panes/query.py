@@ -23,8 +23,7 @@ from explorer.app.session.opening import Opened
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
 from explorer.symbolic import Circuit, ConstantInitializer
-from explorer.trace import Trace
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED, Trace
 from explorer.views import query_view
 from explorer_widgets.dashboard import QueryPane
 
@@ -50,7 +49,7 @@ class QueryTool(Tool):
     name = "query"
     title = "Query"
     help = "Ask the circuit of this step: probabilities, samples, and completions of what is observed."
-    supported_levels = (COMPILED.name,)
+    supported_levels = (COMPILED,)
     elsewhere = "queries are asked of the layers of a circuit"
 
     def __init__(self, workspace: Workspace) -> None:

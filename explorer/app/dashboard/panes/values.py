@@ -15,8 +15,7 @@ from explorer.app.session.close_up import run_values
 from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import DisplayOptions
 from explorer.bench import random_inputs
-from explorer.trace import StepCheck
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED, StepCheck
 from explorer.views import Question, TraceIndex, Verdict, check, no_values, questions
 from explorer_widgets.schema import ValuesView
 
@@ -92,7 +91,7 @@ class PredictTool(Tool):
     name = "predict"
     title = "Predict"
     help = "Predict what the step will do before you see it; the answer is checked against the trace."
-    supported_levels = (COMPILED.name,)
+    supported_levels = (COMPILED,)
     elsewhere = "its questions are about layers"
 
     def __init__(self, workspace: Workspace) -> None:

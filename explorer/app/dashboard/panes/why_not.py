@@ -12,7 +12,7 @@ from explorer.app.dashboard.panes.tool import Tool, button, column, columns, lin
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.view_state import STRATEGIES
 from explorer.errors import CircuitError
-from explorer.trace.ladder import COMPILED
+from explorer.trace import COMPILED
 from explorer.views import closest_pattern, near_misses, why_not
 from explorer_widgets.schema import TableView
 
@@ -109,7 +109,7 @@ class ConflictsTool(Tool):
     name = "conflicts"
     title = "Conflicts"
     help = "Matches that shared a node: which one won and why. Try a different strategy."
-    supported_levels = (COMPILED.name,)
+    supported_levels = (COMPILED,)
     elsewhere = "passes rewrite one match after the other, so none competes with another"
 
     def __init__(self, workspace: Workspace) -> None:
