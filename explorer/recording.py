@@ -67,14 +67,14 @@ def _program() -> LoweredLevel:
 
 
 def _kernels() -> LoweredLevel:
-    from explorer.runtime.recording.passes import UNITS_PIPELINE, passes
-    from explorer.runtime.recording.record import TILE_ROWS, record_units
+    from explorer.runtime.recording.passes import KERNELS_PIPELINE, passes
+    from explorer.runtime.recording.record import TILE_ROWS, record_kernels
 
     return LoweredLevel(
-        record=record_units,
+        record=record_kernels,
         passes=passes,
         passes_module="explorer.runtime.recording.passes",
-        pipeline=UNITS_PIPELINE,
+        pipeline=KERNELS_PIPELINE,
         options=set(),
         rows=TILE_ROWS,
     )
@@ -93,7 +93,7 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     - With `level="program"`, any of these as instructions on buffers, see
       `explorer.program.recording.record.record_program`.
     - With `level="kernels"`, a circuit, symbolic or compiled, as the kernel calls that `fast()` makes of it, see
-      `explorer.runtime.recording.record.record_units`.
+      `explorer.runtime.recording.record.record_kernels`.
 
     At the levels below "compiled", a symbolic circuit accepts `compiler` (options of `TorchCompiler`) and `batch_size`.
 

@@ -16,7 +16,7 @@ from explorer.bench.step_times import Reference, require_circuit
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.unit_times import time_units
 from explorer.bench.usage import StoppedError
-from explorer.runtime.recording.snapshot import UnitsSnapshot
+from explorer.runtime.recording.snapshot import KernelsSnapshot
 from explorer.timings import FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
 from explorer.trace import Trace
 
@@ -36,7 +36,7 @@ def measure_layers(trace: Trace, step: "int | str" = -1, *, x: Tensor | None = N
     """
     config = Settings(kind=FORWARD, **settings)
     index = trace.step(step).index
-    if isinstance(trace.steps[index].snapshot, UnitsSnapshot):
+    if isinstance(trace.steps[index].snapshot, KernelsSnapshot):
         (rows,) = trace.examples
         config = replace(config, batch_size=len(rows))
         return measure(config, LAYERS, trace.options, lambda begun: time_units(begun, trace, index, rows))

@@ -11,7 +11,7 @@ from explorer.backend import EvaluatedCircuit
 from explorer.bench.stopwatch import clock_for
 from explorer.errors import LoweringError
 from explorer.runtime.native.library import load_library
-from explorer.runtime.recording.snapshot import UnitsSnapshot
+from explorer.runtime.recording.snapshot import KernelsSnapshot
 from explorer.runtime.units import Plan, lower_to_units, plan_units
 from explorer.runtime.work import measure_work, total_work
 from explorer.timings import CPU, Timing
@@ -83,7 +83,7 @@ def with_roofs_of_steps(timings: Sequence[Timing], trace: Trace, num_threads: in
     for one in timings:
         snapshot = None if one.step is None else trace.steps[one.step].snapshot
         roof = None
-        if isinstance(snapshot, UnitsSnapshot) and one.device == CPU:
+        if isinstance(snapshot, KernelsSnapshot) and one.device == CPU:
             roof = _roof_ms(snapshot.units, snapshot.circuit_of_units, one.batch_size, num_threads)
         found.append(replace(one, roof_ms=roof))
     return tuple(found)

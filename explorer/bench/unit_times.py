@@ -16,7 +16,7 @@ from explorer.runtime.native.evaluating import Kernels
 from explorer.runtime.native.program import NativeProgram
 from explorer.runtime.native.structures import NativeCircuit
 from explorer.runtime.recording.running import StepBackend
-from explorer.runtime.recording.snapshot import UnitsSnapshot
+from explorer.runtime.recording.snapshot import KernelsSnapshot
 from explorer.runtime.units import KernelCall
 from explorer.timings import CPU, LAYER, SUM, WHOLE, Estimate, Timing
 from explorer.trace import Trace
@@ -40,7 +40,7 @@ def time_units(begun: MeasurementRun, trace: Trace, step: int, x: Tensor) -> Tim
     Raises: LoweringError if the native kernels cannot run here.
     """
     snapshot = trace.steps[step].snapshot
-    assert isinstance(snapshot, UnitsSnapshot)
+    assert isinstance(snapshot, KernelsSnapshot)
     backend = snapshot.circuit().backend
     assert isinstance(backend, StepBackend)
     if CPU not in begun.devices:
@@ -55,7 +55,7 @@ class _Groups:
     """The forward pass, and groups of its units that can be evaluated alone."""
 
     begun: MeasurementRun
-    snapshot: UnitsSnapshot
+    snapshot: KernelsSnapshot
     program: NativeProgram
     x: Tensor
     step: int

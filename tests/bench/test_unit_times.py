@@ -8,7 +8,7 @@ import explorer
 from explorer import bench
 from explorer.bench import random_inputs
 from explorer.compiler import TorchCompiler
-from explorer.runtime.recording.snapshot import UnitsSnapshot
+from explorer.runtime.recording.snapshot import KernelsSnapshot
 from explorer.templates import load_named
 from explorer.timings import LAYER, SUM, WHOLE
 from explorer.trace import KERNELS, Trace
@@ -31,7 +31,7 @@ def test_every_unit_has_a_time_and_a_roof_and_together_they_are_the_sum(digits, 
     assert (whole.what, total.what) == (WHOLE, SUM)
     assert {timing.what for timing in units} == {LAYER}
     snapshot = digits.step(step).snapshot
-    assert isinstance(snapshot, UnitsSnapshot)
+    assert isinstance(snapshot, KernelsSnapshot)
     assert {timing.node for timing in units} == {number for number, _ in snapshot.units.computed()}
     assert total.median == pytest.approx(fsum(timing.median or 0.0 for timing in units))
     assert total.median

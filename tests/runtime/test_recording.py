@@ -15,7 +15,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, RuleError, ValueRangeError
 from explorer.levels import StatePass
 from explorer.runtime.recording.passes import passes
-from explorer.runtime.recording.snapshot import UnitsSnapshot
+from explorer.runtime.recording.snapshot import KernelsSnapshot
 from explorer.runtime.units import Plan, lower_to_units, plan_units
 from explorer.symbolic import (
     Circuit,
@@ -54,7 +54,7 @@ def sentences(trace: Trace) -> list[list[str]]:
 
 def units_after(trace: Trace, step: int | str) -> Plan:
     found = trace.step(step).snapshot
-    assert isinstance(found, UnitsSnapshot)
+    assert isinstance(found, KernelsSnapshot)
     return found.units
 
 

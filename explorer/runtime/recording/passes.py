@@ -4,7 +4,7 @@ from explorer.levels import StatePass
 from explorer.passes import PASSES as LISTED
 from explorer.rewrite import DCERequiredMode, Exactness, FunctionPassPipeline, PassRegistry
 from explorer.runtime.recording.records import titles_of
-from explorer.runtime.recording.working import WorkingUnits
+from explorer.runtime.recording.working import WorkingKernels
 from explorer.runtime.units import PASSES, UnitsPass
 from explorer.trace import KERNELS
 from explorer.trace.reasons import ANY_OPERATOR, OR
@@ -15,8 +15,8 @@ def _pass_of(name: str, made: UnitsPass) -> StatePass:
     return StatePass(name, made.change, KERNELS, Exactness.REAL, OR.join(titles) or ANY_OPERATOR)
 
 
-passes: PassRegistry[WorkingUnits] = PassRegistry({name: _pass_of(name, one) for name, one in PASSES.items()})
+passes: PassRegistry[WorkingKernels] = PassRegistry({name: _pass_of(name, one) for name, one in PASSES.items()})
 """All passes on units."""
 
-UNITS_PIPELINE = FunctionPassPipeline.of_listed(LISTED[KERNELS], DCERequiredMode.NONE)
+KERNELS_PIPELINE = FunctionPassPipeline.of_listed(LISTED[KERNELS], DCERequiredMode.NONE)
 """All passes in their order."""

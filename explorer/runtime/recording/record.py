@@ -21,15 +21,15 @@ from explorer.levels import (
 from explorer.rewrite import PassManager
 from explorer.runtime.choosing import fast
 from explorer.runtime.native.library import TILE_ROWS
-from explorer.runtime.recording.passes import UNITS_PIPELINE, passes
-from explorer.runtime.recording.records import UnitRecords
-from explorer.runtime.recording.snapshot import UnitsSnapshot, call_with
-from explorer.runtime.recording.working import WorkingUnits
+from explorer.runtime.recording.passes import KERNELS_PIPELINE, passes
+from explorer.runtime.recording.records import KernelRecords
+from explorer.runtime.recording.snapshot import KernelsSnapshot, call_with
+from explorer.runtime.recording.working import WorkingKernels
 from explorer.runtime.units import lower_to_units
 from explorer.trace import KERNELS, Listener, Recorder, Trace
 
 
-def record_units(
+def record_kernels(
     subject: nn.Module,
     example_inputs: Sequence[Any] = (),
     pipeline: PassChoice | Sequence[PassChoice] | None = None,
@@ -45,12 +45,12 @@ def record_units(
     """
     if not isinstance(subject, EvaluatedCircuit):
         raise DataTypeError(f"expected a compiled circuit to lower to units, got {type(subject).__name__}")
-    chosen = choose_passes(pipeline, UNITS_PIPELINE)
+    chosen = choose_passes(pipeline, KERNELS_PIPELINE)
     manager = PassManager(chosen, passes)
     started = perf_counter()
     units = lower_to_units(subject)
     rows = min(TILE_ROWS, len(example_inputs[0])) if example_inputs else TILE_ROWS
-    snapshot = UnitsSnapshot(units, subject, UnitRecords(rows))
+    snapshot = KernelsSnapshot(units, subject, KernelRecords(rows))
     recorder = Recorder()
     recording = StateRecording(KERNELS, (recorder, *listeners), snapshot)
     options = run_options(KERNELS, name or type(subject).__name__, [str(config) for config in chosen])
@@ -62,13 +62,13 @@ def record_units(
         with torch.no_grad():
             return (call_with(subject, x),)
 
-    recorded = Recorded(recorder, explainer_of(WorkingUnits, passes), examples, run_layers)
+    recorded = Recorded(recorder, explainer_of(WorkingKernels, passes), examples, run_layers)
     with recorded.kept_on_failure():
-        manager.run(WorkingUnits(units, recording))
+        manager.run(WorkingKernels(units, recording))
     return recorded.trace(fast(subject))
 
 
-def _note(snapshot: UnitsSnapshot) -> str:
+def _note(snapshot: KernelsSnapshot) -> str:
     tables, rows = snapshot.stats["tables"], snapshot.records.rows
     read = f"; the calls read {tables:,} {'table' if tables == 1 else 'tables'}" if tables else ""
     return f"A kernel call evaluates one fold of a layer for a tile of {rows} rows{read}."

@@ -33,7 +33,7 @@ COMBINED: Mapping[Kind, str] = {
 
 
 @dataclass
-class UnitRecords:
+class KernelRecords:
     """Records of units by what they show, so that a unit that did not change has the same record in all steps."""
 
     rows: int

@@ -13,7 +13,7 @@ from explorer.levels import Change, LevelSnapshot
 from explorer.runtime.circuit import FastCircuit
 from explorer.runtime.recording.changes import Replacement
 from explorer.runtime.recording.memory import memory_of
-from explorer.runtime.recording.records import UnitRecords
+from explorer.runtime.recording.records import KernelRecords
 from explorer.runtime.recording.running import run_units
 from explorer.runtime.units import Plan
 from explorer.runtime.work import FLOAT_BYTES, Work, measure_work, total_work
@@ -26,12 +26,12 @@ def call_with(module: torch.nn.Module, x: Any) -> torch.Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitsSnapshot(LevelSnapshot[MemoryRecord]):
-    """Plan, and the circuit that has their numbers."""
+class KernelsSnapshot(LevelSnapshot[MemoryRecord]):
+    """A plan, and the circuit that has its numbers."""
 
     units: Plan
     circuit_of_units: EvaluatedCircuit
-    records: UnitRecords
+    records: KernelRecords
 
     @property
     def state(self) -> Plan:

@@ -9,7 +9,7 @@ from explorer.runtime.units import Plan
 from explorer.runtime.units.observing import Leave
 
 
-class WorkingUnits(WorkingState[Plan]):
+class WorkingKernels(WorkingState[Plan]):
     """The units that passes change. A number means one unit, and is never used again for another one."""
 
     def __init__(self, units: Plan, recording: StateRecording[Plan] | None = None) -> None:
