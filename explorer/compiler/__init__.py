@@ -1,5 +1,15 @@
 """The compiler and its registries of compile rules; `record` compiles and keeps the trace."""
 
+from explorer.compiler.compile_rules import (
+    CompilerInitializerRegistry as CompilerInitializerRegistry,
+    CompilerLayerRegistry as CompilerLayerRegistry,
+    CompilerParameterRegistry as CompilerParameterRegistry,
+    initializer_rules as initializer_rules,
+    layer_rule as layer_rule,
+    layer_rules as layer_rules,
+    operator_rule as operator_rule,
+    parameter_rules as parameter_rules,
+)
 from explorer.compiler.compiled_trace import trace_of_circuit as trace_of_circuit
 from explorer.compiler.compiler import (
     CompiledCircuitsMap as CompiledCircuitsMap,
@@ -13,14 +23,4 @@ from explorer.compiler.record import (
     record as record,
     record_with as record_with,
     rerun as rerun,
-)
-from explorer.compiler.rules import (
-    CompilerInitializerRegistry as CompilerInitializerRegistry,
-    CompilerLayerRegistry as CompilerLayerRegistry,
-    CompilerParameterRegistry as CompilerParameterRegistry,
-    initializer_rules as initializer_rules,
-    layer_rule as layer_rule,
-    layer_rules as layer_rules,
-    operator_rule as operator_rule,
-    parameter_rules as parameter_rules,
 )

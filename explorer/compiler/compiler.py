@@ -19,10 +19,9 @@ from explorer.backend import (
     parameter_nodes,
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
+from explorer.compiler.compile_rules import CompileRule, initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.fold_states import FoldStates
 from explorer.compiler.operator_snapshot import DerivedCircuits, OperatorSnapshot
-from explorer.compiler.registries import CompileRule
-from explorer.compiler.rules import initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name

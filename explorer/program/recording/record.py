@@ -1,6 +1,8 @@
 """Lower a module to a program, run passes on it, and return the trace: `explorer.record(module, level="program")`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -26,15 +28,61 @@ from explorer.program.lowering import lower, lower_joint
 from explorer.program.passes import passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.recording.gradients import learned_of, run_source_with_gradients
-from explorer.program.recording.notes import ParameterGraphs
 from explorer.program.recording.snapshot import ProgramSnapshot
 from explorer.program.running.module import to_program_module
 from explorer.rewrite import CompilationMode, PassManager
+from explorer.tensor.facts import parameter_graphs
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments
+from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.recording.record import Chosen, Imported, entries_of, import_graph, pipelines_of
 from explorer.tensor.torch_io.joint import JointGraph, joint_graph
 from explorer.trace import PROGRAM, Listener, Recorder, Trace
+
+MAX_NAMES = 6
+"""Maximum number of operators that a note counts by name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParameterGraphs:
+    """What the parameter graphs of a graph compute at one time, and the tensors of its constants."""
+
+    operators: Counter[str]
+    tensors: tuple[object, ...]
+
+    @classmethod
+    def of(cls, graph: FunctionGraph) -> "ParameterGraphs":
+        """Those of a graph as it is now."""
+        nodes = parameter_graphs(graph.toposort(), graph.inputs)
+        names = Counter(node.op.name.strip("_") for node in nodes if not _is_view(node))
+        return cls(names, tuple(constant.data for constant in graph.constants))
+
+    def evaluated_note(self, graph: FunctionGraph) -> str:
+        """Tell which of their operators the graph does not have any more, because rewriting it has evaluated them.
+
+        Empty if there is none.
+        """
+        gone = self.operators - ParameterGraphs.of(graph).operators
+        if not gone:
+            return ""
+        known = {id(tensor) for tensor in self.tensors}
+        held = sum(_size_bytes(constant) for constant in graph.constants if id(constant.data) not in known)
+        counts = [f"{count:,} {name}" for name, count in gone.most_common(MAX_NAMES)]
+        rest = gone.total() - sum(count for _, count in gone.most_common(MAX_NAMES))
+        counts += [f"{rest:,} others"] if rest else []
+        return (
+            f"Evaluated once, on copies of the parameters: {', '.join(counts)}; the results are {held:,} bytes. "
+            "Record again when parameters change."
+        )
+
+
+def _is_view(node: Apply) -> bool:
+    """Whether all results of an operator are views, which cost nothing."""
+    return all(result.alias_info is not None for result in node.op.target._schema.returns)
+
+
+def _size_bytes(constant: Constant) -> int:
+    return constant.data.numel() * constant.data.element_size()
 
 
 def record_program(

@@ -1,10 +1,10 @@
-"""The state of a program after a step."""
+"""The state of a program after a step, and the edits that led to it as changes of its graph."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 
@@ -14,7 +14,6 @@ from explorer.program.editing import Edit
 from explorer.program.ir.instructions import Copy, Role, View, runs
 from explorer.program.ir.program import Program
 from explorer.program.memory.record import memory_record, why_not_shared
-from explorer.program.recording.changes import Linked, changes_of
 from explorer.program.recording.gradients import learned_of, run_with_gradients
 from explorer.program.recording.records import Links, RecordCache, graph_of, links_of
 from explorer.program.running.executor import poison
@@ -98,3 +97,66 @@ class ProgramSnapshot(LevelSnapshot[MemoryRecord]):
         if isinstance(self.source, JointGraph):
             return run_with_gradients(module, learned_of(self.source, module), x)
         return run(deepcopy(module) if self.source.interface.mutations else module, x)
+
+
+class Linked(NamedTuple):
+    """A program and the links of its graph."""
+
+    program: Program
+    links: Links
+
+
+def changes_of(rule: str, edits: Sequence[Edit], before: Linked, after: Linked, seconds: float) -> list[Change]:
+    """The changes of the graph by edits that were done together, each of which took so many seconds."""
+    readers = _first_readers(before) if any(edit.weights for edit in edits) else {}
+    old, new = before.links.inputs, after.links.inputs
+    changes: list[Change] = []
+    for edit, added in zip(edits, _added(edits, before, after), strict=True):
+        removed = tuple(one for one in edit.removed if one in old and one not in new)
+        became = tuple(one for one in edit.became if one in new and one not in added)
+        changes.append(Change(rule, _matched(before, edit, readers), removed, added, seconds, became))
+    return changes
+
+
+def _first_readers(before: Linked) -> dict[int, int]:
+    """The first node of the graph that reads each buffer or weight."""
+    program, known = before.program, before.links.inputs
+    found: dict[int, int] = {}
+    for one in program.instructions:
+        if one.id in known:
+            for value in one.values_read:
+                found.setdefault(program.origin(value), one.id)
+    return found
+
+
+def _matched(before: Linked, edit: Edit, readers: Mapping[int, int]) -> tuple[int, ...]:
+    """The nodes of the graph that an edit is about; of a weight the first one that reads it; else those next to it."""
+    known = before.links.inputs
+    found = tuple(number for number in dict.fromkeys(edit.matched) if number in known)
+    found = found or tuple(dict.fromkeys(readers[number] for number in edit.matched if number in readers))
+    if found:
+        return found
+    program = before.program
+    places = [program.positions[n] for n in (*edit.matched, *edit.removed) if n in program.positions]
+    following = program.moments[min(places, default=0)]
+    return (program.running[following] if following < len(program.running) else next(iter(known)),)
+
+
+def _added(edits: Sequence[Edit], before: Linked, after: Linked) -> list[tuple[int, ...]]:
+    """For each edit the nodes of the graph that it adds.
+
+    A view is in the graph if something reads it after the last write of its memory. One that appears because
+    instructions moved is that of the first edit whose nodes read it, or of the last edit.
+    """
+    old, sources = before.links.inputs, after.links.inputs
+    new = [node for node in sources if node not in old]
+    made = [(*(one.id for one in edit.changed), *(found.instruction.id for found in edit.placed)) for edit in edits]
+    owner = {node: number for number, nodes in enumerate(made) for node in nodes}
+    readers = {source: node for node in reversed(new) for source in sources[node]}
+    for node in reversed(new):
+        if node not in owner:
+            owner[node] = owner.get(readers.get(node, -1), len(edits) - 1)
+    found: list[list[int]] = [[] for _ in edits]
+    for node in new:
+        found[owner[node]].append(node)
+    return list(map(tuple, found))

@@ -1,13 +1,56 @@
-"""The passes on units by name, and the pipeline that `fast()` runs."""
+"""The passes on kernel calls by name, the pipeline that `fast()` runs, and the driver that applies them."""
 
-from explorer.levels import StatePass
+from collections.abc import Callable
+
+from explorer.errors import GraphError
+from explorer.levels import Kept, Outcome, StatePass, StateRecording, WorkingState
 from explorer.passes import PASSES as LISTED
 from explorer.rewrite import DCERequiredMode, Exactness, FunctionPassPipeline, PassRegistry
+from explorer.runtime.recording.changes import Replacement, fresh_numbers, renumbered, replacements
 from explorer.runtime.recording.records import titles_of
-from explorer.runtime.recording.working import WorkingKernels
-from explorer.runtime.units import PASSES, UnitsPass
+from explorer.runtime.units import PASSES, Plan, UnitsPass
+from explorer.runtime.units.observing import Leave
 from explorer.trace import KERNELS
 from explorer.trace.reasons import ANY_OPERATOR, OR
+
+
+class WorkingKernels(WorkingState[Plan]):
+    """The units that passes change. A number means one unit, and is never used again for another one."""
+
+    def __init__(self, units: Plan, recording: StateRecording[Plan] | None = None) -> None:
+        super().__init__(units, max(units.calls, default=-1) + 1, recording)
+
+    def look(self, rule: Callable[[Plan, Leave], Plan]) -> Outcome[Plan]:
+        kept: list[Kept] = []
+        before = self.state
+        after = rule(before, lambda number, reason: kept.append(Kept(number, reason)))
+        names = fresh_numbers(before, after, self.fresh.__next__)
+        after = renumbered(after, names)
+        done = list(replacements(before, after, names))
+        if not done and (list(before.calls) != list(after.calls) or before.slots != after.slots):
+            done = [Replacement((), (), after.outputs[:1])]
+        return Outcome(after if done else before, done, kept)
+
+    def verify(self) -> None:
+        """Raises: GraphError if a unit reads a later one, or a value that has been overwritten."""
+        units = self.state
+        seen: set[int] = set()
+        holds: dict[int, int] = {}
+        for number, unit in units.calls.items():
+            for one in unit.inputs:
+                if one not in seen:
+                    raise GraphError(f"unit {number} reads unit {one}, which is not evaluated before it")
+                if one in units.slots and holds[units.slots[one]] != one:
+                    raise GraphError(f"unit {number} reads unit {one}, whose slot has another value by then")
+            seen.add(number)
+            if number in units.slots:
+                holds[units.slots[number]] = number
+        for one in units.outputs:
+            if one not in seen or (one in units.slots and holds[units.slots[one]] != one):
+                raise GraphError(f"the output {one} is not evaluated, or its slot has another value in the end")
+
+    def __len__(self) -> int:
+        return len(self.state)
 
 
 def _pass_of(name: str, made: UnitsPass) -> StatePass:

@@ -21,10 +21,9 @@ from explorer.levels import (
 from explorer.rewrite import PassManager
 from explorer.runtime.choosing import fast
 from explorer.runtime.native.library import TILE_ROWS
-from explorer.runtime.recording.passes import KERNELS_PIPELINE, passes
+from explorer.runtime.recording.passes import KERNELS_PIPELINE, WorkingKernels, passes
 from explorer.runtime.recording.records import KernelRecords
 from explorer.runtime.recording.snapshot import KernelsSnapshot, call_with
-from explorer.runtime.recording.working import WorkingKernels
 from explorer.runtime.units import lower_to_units
 from explorer.trace import KERNELS, Listener, Recorder, Trace
 
