@@ -334,6 +334,9 @@ def test_variables_that_the_circuit_does_not_read_are_neither_named_nor_printed(
     table = tmp_path / "rows.csv"
     table.write_text("x0,x1,x2,x3,x4\n1,0,1,1,1\n")
     assert run("query", "marginal", file, "--rows", str(table)) == run("query", "marginal", file, *given)
+    table.write_text("x0,x1,x2,x3,x4\n1,0,1,1,\n")
+    asked = ("query", "conditional", file, "--ask", "x4=1")
+    assert run(*asked, "--rows", str(table)) == run(*asked, *given[:3])
 
 
 def test_no_file_that_a_command_reads_is_overwritten(tmp_path: Path):
