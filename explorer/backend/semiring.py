@@ -262,7 +262,7 @@ def get_semiring(name: str) -> Semiring:
     if name == MAX_PRODUCT.name:
         raise UnknownNameError(
             "circuits are not compiled for max-product: fusing two sums would change their maximum; compile for "
-            "lse-sum, and ask explorer.backend.queries.assignments"
+            "lse-sum, and ask explorer.backend.queries.most_probable"
         )
     return look_up("semiring", name, {semiring.name: semiring for semiring in SEMIRINGS})
 

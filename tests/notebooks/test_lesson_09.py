@@ -43,7 +43,7 @@ def test_the_engine_finds_a_plan_as_small() -> None:
         (3, {2: 0}, "Expected a place for each"),
         (3, {2: 0, 3: 256, 4: 768, 5: 256, 6: 0}, "shares some of them"),
         (3, {2: 0, 3: 256, 4: 768, 5: 256, 6: 1024}, "It is a plan, of 1,792 bytes"),
-        (3, {2: 1, 3: 256, 4: 768, 5: 1024, 6: 0}, "no multiple of 64"),
+        (3, {2: 1, 3: 256, 4: 768, 5: 1024, 6: 0}, "not at a multiple of 64"),
         (3, {2: "0", 3: 256, 4: 768, 5: 1024, 6: 0}, "A place is a number of bytes"),
     ],
 )

@@ -25,6 +25,7 @@ from explorer.views import (
     step_bars,
     sweep_bars,
 )
+from explorer.views.bars import axis_of
 from explorer_widgets.schema import BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
@@ -177,12 +178,12 @@ def _select(session: Session, selection: "Sequence[str | int]") -> None:
 
 
 def _bars_of(thing: object) -> BarsView | None:
-    """Return bars, which may show a timing of modes, backends or batch sizes.
+    """Return bars, with an axis if they have none; they may show a timing of modes, backends or batch sizes.
 
     Raises: DataTypeError for a timing that needs its trace.
     """
     if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
-        return cast(BarsView, thing)
+        return cast(BarsView, {"axis": axis_of(thing["bars"], log=thing["log"]), **thing})
     if not isinstance(thing, Run):
         return None
     if thing.subject in (STEPS, LAYERS):

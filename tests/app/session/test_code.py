@@ -1,6 +1,7 @@
 """The code of a plate: the line that reads its inputs runs, and the formula is that of the class."""
 
 import gc
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def code_at(index: TraceIndex, step: int, *nodes: int):
 
 @pytest.mark.parametrize("name", ["digits", "hmm", "levels", "near-misses", "conflict", "kronecker", "blackboard"])
 def test_the_line_that_reads_the_inputs_computes_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explorer.views.closeup.code.MAX_SOURCES", 99)
+    monkeypatch.setattr(import_module("explorer.views.closeup.closeup"), "MAX_SOURCES", 99)
     index = TraceIndex(explorer.record(gallery.load_named(name)))
     step = len(index.trace.steps) - 1
     circuit = index.trace.circuit_at(step)
