@@ -19,13 +19,13 @@ ROWS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoweredLevel:
-    """How a level below the compiled circuit is recorded."""
+    """Functions that record a level below the compiled circuit."""
 
     record: "Callable[..., Trace]"
     """Accepts a module, example inputs, a pipeline, `listeners` and `name`."""
     passes: "PassRegistry[Any]"
     passes_module: str
-    """Where `passes` is imported from."""
+    """Module of `passes`."""
     pipeline: "FunctionPassPipeline"
     """The default one."""
     options: Set[str]
@@ -34,7 +34,7 @@ class LoweredLevel:
 
 
 def lowered_level(name: str) -> LoweredLevel:
-    """How the level with a name is recorded. Raises: UnknownNameError for a level that is not below compiled."""
+    """Return the functions that record a level. Raises: UnknownNameError for a level that is not below compiled."""
     return look_up("level", name, _LOWERED)()
 
 

@@ -13,7 +13,7 @@ PLAIN = frozenset((torch.Tensor, nn.Parameter, nn.Buffer))
 
 
 def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
-    """Why kernels cannot read the memory of these tensors, in the present modes of PyTorch; None if they can."""
+    """Return the reason why kernels cannot read these tensors in PyTorch's present modes; None if they can."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return "torch.compile, torch.export or torch.jit traces it"
     for mode in (*reversed(torch.overrides._get_current_function_mode_stack()), _get_current_dispatch_mode()):

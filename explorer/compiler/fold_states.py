@@ -45,7 +45,7 @@ class FoldStates:
         self._levels.groups.append(groups)
 
     def change(self, level: int) -> GraphChange | None:
-        """How a level changed the graph; None for the first level, where the graphs have to be compared."""
+        """The change of the graph by a level; None for the first level, where the graphs have to be compared."""
         return self._state(level)[0]
 
     def stats(self, level: int) -> Mapping[str, int]:
@@ -139,7 +139,7 @@ def _count_copied(
     place: Mapping[int, tuple[int, int]],
     folds: Mapping[int, int],
 ) -> int:
-    """How many numbers a folded layer copies when it reads."""
+    """Count the numbers that a folded layer copies when it reads."""
     first = base.inputs[group.members[0]]
     if not first:
         return 0

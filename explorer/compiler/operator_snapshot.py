@@ -96,7 +96,7 @@ class DerivedCircuits:
         return TorchCircuit(graph, None, self.compiler.semiring, tensors, store, names, seed_names, width)
 
     def applied(self, step: OperatorStep) -> OperatorApplied:
-        """What an operator made, and of what."""
+        """The result of an operator, and its operands."""
         offsets = self.steps.offsets
         present = tuple(
             PresentCircuit(formula_of(one, self.whole), tuple(node + offsets[one] for node in one.graph.nodes))
@@ -181,7 +181,7 @@ class OperatorSnapshot:
         return tuple(self.derived.circuit_of((one,))(columns_of(one, x)).detach() for one in made)
 
     def expected(self, x: Any) -> tuple[torch.Tensor, ...] | str:
-        """What the outputs are by definition of the operator, from those of its operands; or why that is not known."""
+        """Return the outputs by definition of the operator, from its operands' outputs; or why they are not known."""
         made = self.step.made
         if made is None or made.derivation is None:
             return "nothing was there before"

@@ -41,7 +41,7 @@ def define_operator(operator: str) -> Callable[[Definition], Definition]:
 
 
 def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> tuple[Tensor, ...] | str:
-    """What the outputs for rows (B, D) are by definition; or why that is not known."""
+    """Return the outputs for rows (B, D) by definition; or why they are not known."""
     derivation = made.derivation
     assert derivation is not None
     definition = _DEFINITIONS.get(derivation.operator)
@@ -180,6 +180,6 @@ def _with(x: Tensor, circuit: Circuit, variables: Sequence[Any], values: Sequenc
 
 
 def _numbers_of_values(circuit: Circuit) -> Mapping[int, int]:
-    """How many values each discrete variable has."""
+    """Count the values of each discrete variable."""
     inputs = [layer for layer in circuit.graph.nodes.values() if isinstance(layer, InputLayer)]
     return {v: layer.num_values for layer in inputs if layer.num_values is not None for v in layer.scope}

@@ -112,7 +112,7 @@ class FoldingSnapshot(LayersSnapshot):
 
     @property
     def change(self) -> GraphChange | None:
-        """What the level changed; None for the first one."""
+        """The change by the level; None for the first one."""
         return self.states.change(self.level)
 
     @property

@@ -26,7 +26,7 @@ class Totals:
     parameter_flops: int = 0
     units: int = 0
     copied: int = 0
-    """How many numbers the reads of all layers copy."""
+    """Count the numbers that the reads of all layers copy."""
 
     def add(self, other: "Totals", sign: int = 1) -> None:
         """Add further costs, or subtract them if `sign` is -1."""

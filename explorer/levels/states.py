@@ -39,7 +39,7 @@ class WorkingState(ABC, Generic[S]):
 
     @abstractmethod
     def look(self, rule: Any) -> Outcome[S]:
-        """What a rule would do now."""
+        """Return the outcome of a rule without applying it."""
 
     @abstractmethod
     def verify(self) -> None:
@@ -111,7 +111,7 @@ class StatePass:
         graph.apply(self.name, self.rule)
 
     def remaining_changes(self, graph: WorkingState[Any]) -> str | None:
-        """What another round would still change, in words; None if nothing."""
+        """Say in words how much another round would change; None if nothing."""
         left = len(graph.look(self.rule).edits)
         return f"{left} {'change was' if left == 1 else 'changes were'} still possible" if left else None
 

@@ -1,4 +1,4 @@
-"""Why a pattern did not match: at which entry, at which node, and the reason.
+"""The failure of a pattern to match: the entry, the node, and the reason.
 
 The matcher makes these; if a rule's guard declines a match, the driver makes one of the kind `DECLINED`.
 A new kind is one member of `RefusalKind`.

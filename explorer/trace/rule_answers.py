@@ -10,7 +10,7 @@ from explorer.trace.refusal import Check, Refusal, RefusalKind
 
 @dataclass(frozen=True, repr=False)
 class WhyNot(Printable):
-    """Why a pattern was not applied at a node: the matcher's checks up to the first that failed."""
+    """The reason why a pattern was not applied at a node: the matcher's checks up to the first that failed."""
 
     pattern: str
     node: int

@@ -1,4 +1,4 @@
-"""What a user may not expect of a table: identifiers, dates and numbers of rows among its columns; missing cells."""
+"""Surprises in a table: identifiers, dates and numbers of rows among its columns; missing cells."""
 
 import re
 from collections.abc import Collection, Sequence

@@ -15,9 +15,9 @@ from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of, r
 
 DELIMITERS = ",;\t|"
 MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-"""What cells without a value contain, in lower case."""
+"""Texts of cells without a value, in lower case."""
 MISSING_RULE = f"a cell is missing if it is empty or one of {', '.join(sorted(MISSING_TEXTS - {''}))}, in any case"
-"""Which cells are missing, in words."""
+"""The missing cells, in words."""
 
 NUL = "\0"
 INDEX = "index"

@@ -16,7 +16,7 @@ from explorer.learning.tables.inference import infer_columns
 from explorer.learning.tables.reading import MISSING_RULE, RawTable, read_table
 
 MISSING = ("error", "ignore")
-"""What to do with missing cells: refuse them, or sum them out."""
+"""Treatment of missing cells: refuse them, or sum them out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "erro
 
 
 def log_scales(columns: Sequence[Column], density: Tensor) -> Tensor:
-    """What the log-density (N,) of cells is smaller than that of their codes by, as doubles.
+    """Return the difference (N,) between the log-density of codes and the log-density of their cells, as doubles.
 
     `density` (N, D) says of which cells it is the density: where a cell is missing, its column has no part in it.
     """

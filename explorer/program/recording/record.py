@@ -45,7 +45,7 @@ MAX_NAMES = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParameterGraphs:
-    """What the parameter graphs of a graph compute at one time, and the tensors of its constants."""
+    """The results of the parameter graphs of a graph at one time, and the tensors of its constants."""
 
     operators: Counter[str]
     tensors: tuple[object, ...]

@@ -20,7 +20,7 @@ class RecordCache:
     """Records of instructions by what they show, so that one that did not change is the same object in all steps."""
 
     locations: Mapping[int, SourceLocation] = field(default_factory=dict[int, SourceLocation])
-    """Where the operators of the graph that was lowered are in the user's program, by number."""
+    """Places in the user's program of the operators of the lowered graph, by number."""
     _records: dict[Any, NodeRecord] = field(default_factory=dict[Any, NodeRecord])
 
     def of(self, program: Program, one: Source) -> NodeRecord:
@@ -53,12 +53,12 @@ def graph_of(program: Program, links: Links, cache: RecordCache) -> Graph[NodeRe
 
 
 def links_of(program: Program) -> Links:
-    """What computes: a link leads from what wrote some memory, or made a view of it, to what reads it."""
+    """Links between instructions that compute: from each writer (or view) of a buffer to its readers."""
     given = (*program.with_role(Role.INPUT), *program.with_role(Role.TANGENT))
     inputs: dict[int, tuple[int, ...]] = {weight.id: () for weight in given}
     writers: dict[int, list[int]] = {origin: [origin] for origin in inputs}
     made_after: dict[int, int] = {}
-    """How many writes of its memory came before a view."""
+    """Number of writes of its memory before a view."""
     counts: dict[int, int] = {}
 
     def provided_by(value: int) -> list[int]:
@@ -84,7 +84,7 @@ def links_of(program: Program) -> Links:
 
 
 def _read_part(program: Program, inputs: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-    """What computes, without views that nothing reads."""
+    """Instructions that compute, without views that nothing reads."""
     needed: set[int] = set()
     for number in reversed(list(inputs)):
         one = program.instructions[program.positions[number]] if number in program.positions else None
@@ -99,7 +99,7 @@ def _numbers(one: Source) -> tuple[int, ...]:
 
 
 def _about(locations: Sequence[SourceLocation]) -> dict[str, Any]:
-    """Where an instruction is in the user's program: modules and source lines."""
+    """Return the place of an instruction in the user's program: modules and source lines."""
     modules, lines = (
         list(dict.fromkeys(filter(None, texts)))
         for texts in ([one.module for one in locations], [one.line for one in locations])
@@ -110,7 +110,7 @@ def _about(locations: Sequence[SourceLocation]) -> dict[str, Any]:
 
 
 def _shown_values(program: Program, one: Source) -> tuple[str, ...]:
-    """What an instruction reads and writes, in words."""
+    """Say in words which buffers an instruction reads and writes."""
     if isinstance(one, Weight):
         return ()
     if isinstance(one, View):

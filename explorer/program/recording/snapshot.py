@@ -32,7 +32,7 @@ class ProgramSnapshot(LevelSnapshot[MemoryRecord]):
     source: FunctionGraph | JointGraph
     cache: RecordCache
     why_no_backward: str = ""
-    """Why a program for training has no backward pass."""
+    """Reason why a program for training has no backward pass."""
 
     @classmethod
     def of(cls, program: Program, source: FunctionGraph | JointGraph, why_no_backward: str = "") -> Self:
@@ -55,7 +55,7 @@ class ProgramSnapshot(LevelSnapshot[MemoryRecord]):
         return changes_of(rule, edits, before, Linked(after.program, after.links), seconds)
 
     def make_graph(self) -> Graph[NodeRecord]:
-        """What computes, and what it reads."""
+        """The instructions that compute, and their reads."""
         return graph_of(self.program, self.links, self.cache)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a pass changed: which units it replaced by which, derived from the units before and after it."""
+"""The changes by a pass: units and their replacements, derived from the units before and after it."""
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
@@ -8,12 +8,12 @@ from explorer.runtime.units import KernelCall, Plan
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Plan that were replaced, the root first, by others, of which the last one has the value of the root."""
+    """Kernel calls that were replaced, the root first, by others; the last of these has the value of the root."""
 
     removed: tuple[int, ...]
     added: tuple[int, ...]
     about: tuple[int, ...] = ()
-    """What it is about if nothing was removed: a change of order, or of slots."""
+    """The units concerned if nothing was removed: a change of order, or of slots."""
 
     @property
     def matched(self) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ def renumbered(units: Plan, names: Mapping[int, int]) -> Plan:
 
 
 def replacements(before: Plan, after: Plan, names: Mapping[int, int]) -> Iterator[Replacement]:
-    """What was replaced by what; `names` has the number after the pass of units that existed before it."""
+    """Return the replacements; `names` has the number after the pass of units that existed before it."""
     old, new = shown(before), shown(after)
     old_number = {name: number for number, name in names.items() if number in old}
     rooted = {old_number[name] for name in new if name in old_number}

@@ -1,4 +1,4 @@
-"""What a trace shows of a unit: its name, how it is drawn, what it computes and where it comes from."""
+"""Records of units in a trace: name, drawing, formula and origin."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -27,11 +27,11 @@ class StepBackend:
         return repr(self.program.units)
 
     def why_not(self, x: Tensor) -> str:
-        """Why it cannot answer a call with x; empty if it can."""
+        """Return the reason why it cannot answer a call with x; empty if it can."""
         return "" if x.device.type == "cpu" else "the kernels run on the CPU"
 
     def remark(self) -> str:
-        """What has happened since; nothing."""
+        """Return no remark: nothing happens later."""
         return ""
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:

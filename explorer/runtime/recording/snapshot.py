@@ -59,7 +59,7 @@ class KernelsSnapshot(LevelSnapshot[MemoryRecord]):
         return measure_work(self.units, self.circuit_of_units, self.records.rows)
 
     def make_stats(self) -> Mapping[str, int]:
-        """Plan that are computed, tables that they read, operations and bytes for a tile, and the slots of values."""
+        """Count kernel calls, tables that they read, operations and bytes for a tile, and the slots of values."""
         work = total_work(tuple(self.work.values()))
         written = sum(FLOAT_BYTES * unit.width * self.records.rows for _, unit in self.units.computed())
         return {

@@ -33,7 +33,7 @@ MODES = tuple(mode.value for mode in CompilationMode)
 
 
 Chosen = Pipeline | FunctionPassPipeline | FunctionPassConfig | str
-"""How a pipeline can be specified; a string is the name of a pass."""
+"""Specification of a pipeline; a string is the name of a pass."""
 
 
 def record_module(
