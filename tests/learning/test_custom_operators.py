@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.backend.parameters import TorchParameterOp
+from explorer.backend.parameters import TorchParameterOp, TorchSoftmaxParameter
 from explorer.compiler import TorchCompiler
 from explorer.errors import LearningError
 from explorer.learning import Domain, ExpectationMaximization, Link
@@ -74,6 +74,21 @@ class TorchFlipParameter(TorchParameterOp):
         return operands[0].flip(-1)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class QuarterSoftmaxParameter(SoftmaxParameter):
+    """softmax(x / 4) along an axis."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchQuarterSoftmaxParameter(TorchSoftmaxParameter):
+    """The compiled form of it, which overrides `forward` and declares nothing."""
+
+    compiles = QuarterSoftmaxParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.softmax(operands[0] / 4, dim=self.axis + 1)
+
+
 def mixture(weight: ParameterNode) -> Circuit:
     """One sum over two categorical distributions that are fixed."""
     probs = constant([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
@@ -110,3 +125,11 @@ def test_a_custom_operator_takes_part_once_it_is_declared(monkeypatch: pytest.Mo
         learned_weight(custom, fold=fold)
     monkeypatch.setattr(TorchHalfSoftmaxParameter, "link", lambda op: HalfSoftmaxLink())
     assert learned_weight(custom, fold=fold) == pytest.approx(expected, rel=1e-12)
+
+
+def test_another_forward_does_not_inherit_what_is_declared():
+    kind = TorchQuarterSoftmaxParameter
+    assert kind.link is TorchParameterOp.link
+    assert not kind.keeps_digits
+    with pytest.raises(LearningError, match=r"passes through QuarterSoftmaxParameter .*, which declares neither"):
+        learned_weight(QuarterSoftmaxParameter((leaf(-1.0, 0.5),)), fold=False)

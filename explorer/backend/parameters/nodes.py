@@ -83,6 +83,10 @@ class TorchPointerParameter(TorchLeafParameter):
     """
 
 
+OF_FORWARD = frozenset(("keeps_digits", "may_underflow", "operand_domains", "link_domain", "link", "rows_sum_to_one"))
+"""Declarations about the numbers of an operator: a subclass that overrides `forward` does not inherit them."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchParameterOp(TorchParameterNode, ABC):
     """An operator; `in_shapes` are the shapes of its operands, without the fold axis.
@@ -110,6 +114,9 @@ class TorchParameterOp(TorchParameterNode, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "forward" in vars(cls):  # what a class says of its numbers is not true of another `forward`
+            for name in OF_FORWARD - vars(cls).keys():
+                setattr(cls, name, getattr(TorchParameterOp, name))
         register_compiled_class(cls, ParameterOp)
 
     @property
