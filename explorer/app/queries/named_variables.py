@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend import TorchCircuit
+from explorer.backend.queries.fold_structure import scopes_of
+from explorer.backend.queries.stages import stages_of
 from explorer.bench.programs import variable_kinds
 from explorer.errors import CircuitError, DataTypeError, FormError, ValueRangeError, listed, unknown_name
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column, log_scales, row_words
@@ -21,7 +23,7 @@ from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column, 
 UNKNOWN = "?"
 """The entry of a variable that is not observed."""
 UNREAD = "not read"
-"""The entry of a variable that no layer reads."""
+"""The entry of a variable on which no output depends."""
 MAX_SHOWN = 24
 """Maximum number of variables that a table of rows has as columns."""
 MAX_LABELS = 4
@@ -49,7 +51,7 @@ class Variables:
     """The variables of a circuit; `columns` describe them if it was trained on a table, one for each.
 
     `sizes` is the number of values of discrete variables, as far as it is known; `real` are the variables that have
-    densities, None if unknown. No layer reads those that are `unread`. `noun` is "variable" or "pixel".
+    densities, None if unknown. No output depends on those that are `unread`. `noun` is "variable" or "pixel".
     """
 
     count: int
@@ -66,7 +68,7 @@ class Variables:
 
     @property
     def is_read(self) -> Tensor:
-        """Mask (D,) of the variables that some layer reads; the values of all others mean nothing."""
+        """Mask (D,) of the variables on which some output depends; the values of all others mean nothing."""
         return torch.tensor([v not in self.unread for v in range(self.count)], dtype=torch.bool)
 
     def labels(self, variable: int) -> tuple[str, ...]:
@@ -216,9 +218,13 @@ class Variables:
 
 def describe_variables(circuit: TorchCircuit, columns: tuple[Column, ...] = ()) -> Variables:
     """Return the variables of a circuit, with the columns of the table that it was trained on."""
-    inputs = (layer for layer in circuit.layers if isinstance(layer, TorchInputLayer))
-    read = {variable for layer in inputs for scope in layer.scope_idx for variable in scope}
-    unread = frozenset(range(circuit.num_variables)) - read
+    stages = stages_of(circuit)
+    scopes = scopes_of(stages)
+    unread = frozenset(
+        variable
+        for variable in range(circuit.num_variables)
+        if not any(scopes[position][fold] >> variable & 1 for position, fold in stages.outputs)
+    )
     try:
         sizes, real = variable_kinds(circuit)
     except CircuitError:  # an input layer whose values are unknown

@@ -10,7 +10,7 @@ import torch
 import explorer
 from explorer.app.queries.answers import answer as ask, code_of, scale_words
 from explorer.app.queries.asking import KINDS, Query
-from explorer.app.queries.named_variables import Evidence, Variables
+from explorer.app.queries.named_variables import Evidence, Variables, describe_variables
 from explorer.backend import TorchInputLayer, queries
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FormError
@@ -270,3 +270,10 @@ def test_a_layer_whose_values_are_unknown_answers_what_it_can():
     answer = ask(circuit, Query("log-likelihood", Variables(1).parse("3")))
     assert logarithm(answer) == pytest.approx(-4 * math.log(2), abs=1e-5)
     assert "No expected values: " in ask(circuit, Query("marginal", Variables(1).parse("?"))).note
+
+
+def test_variables_of_layers_that_no_output_reads_are_unread():
+    b = CircuitBuilder()
+    read, _ = (b.add(OwnInput(scope=(v,), num_output_units=1)) for v in range(2))
+    circuit = TorchCompiler().compile(b.build(read))
+    assert describe_variables(circuit).unread == {1}
