@@ -131,9 +131,8 @@ class Recording(ABC):
             self._emit(AttemptsRefused(tuple(refusals)))
         for number, one in enumerate(changes):
             self._emit(Rewritten(number, one.rule, one.removed, one.added, one.seconds, "", one.became))
-        now = perf_counter()
-        self._emit(StepEnded(bool(changes), now - self._started, after))
-        self._started = now
+        self._emit(StepEnded(bool(changes), perf_counter() - self._started, after))
+        self._started = perf_counter()
 
     def _path(self) -> StepPath:
         """The path of the next step."""

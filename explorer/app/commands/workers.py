@@ -87,7 +87,7 @@ def _connected(workers: "Workers", backend: str, advice: Callable[[], str]) -> "
             dist.barrier()  # until the first one has printed and written the results
         except (KeyboardInterrupt, typer.Exit):
             raise
-        except Exception as error:  # noqa: BLE001 (whatever it is, the others must not wait for this worker)
+        except (Exception, _EndedError) as error:  # noqa: BLE001 (whatever it is, the others must not wait for this worker)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun sends it when the first worker has ended
             with redirect_stderr(stderr):
                 _report(workers, error, advice)
@@ -95,7 +95,7 @@ def _connected(workers: "Workers", backend: str, advice: Callable[[], str]) -> "
     dist.destroy_process_group()
 
 
-class _EndedError(Exception):
+class _EndedError(BaseException):
     """This worker is ended by a signal: another one has failed, or the run is stopped."""
 
 
@@ -103,7 +103,7 @@ def _end(*_: object) -> NoReturn:
     raise _EndedError
 
 
-def _report(workers: "Workers", error: Exception, advice: Callable[[], str]) -> None:
+def _report(workers: "Workers", error: BaseException, advice: Callable[[], str]) -> None:
     """Print the error of this worker, unless another one has printed its own, which is the cause."""
     import torch.distributed as dist
 
@@ -122,7 +122,7 @@ def _report(workers: "Workers", error: Exception, advice: Callable[[], str]) -> 
         say_note(advised)
 
 
-def _own_error(error: Exception) -> str:
+def _own_error(error: BaseException) -> str:
     """Return the message of an error of this worker; empty if another one is gone."""
     import torch.distributed as dist
 

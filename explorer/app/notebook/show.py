@@ -182,8 +182,8 @@ def _bars_of(thing: object) -> BarsView | None:
 
     Raises: DataTypeError for a timing that needs its trace.
     """
-    if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
-        return cast(BarsView, {"axis": axis_of(thing["bars"], log=thing["log"]), **thing})
+    if isinstance(thing, Mapping) and {"bars", "series", "unit", "log", "table"} <= set(thing):
+        return cast(BarsView, thing if "axis" in thing else {**thing, "axis": axis_of(thing["bars"], log=thing["log"])})
     if not isinstance(thing, Run):
         return None
     if thing.subject in (STEPS, LAYERS):
