@@ -169,7 +169,7 @@ MEMORY = (
 
 CALLS = (
     Listed("without-unused", "Remove calls that no output needs."),
-    Listed("combine-tables", "Evaluate sums and products over tables once, into one table."),
+    Listed("combine-tables", "Evaluate sums over tables of one variable once, into one table."),
     Listed("multiply-densities", "Multiply normal densities in one call."),
     Listed("split-products", "Split long products, so that each stays in the range of a float."),
     Listed("multiply-within-sums", "Multiply inside the sum that reads the product."),
