@@ -243,7 +243,7 @@ class StateSnapshot(Snapshot, Protocol[S]):
         ...
 
     def describe(self, rule: str, edits: Sequence[Any], after: Self, seconds: float) -> Sequence[Change]:
-        """The edits that led to the snapshot `after`, in nodes of both graphs; each took so many seconds."""
+        """The edits that led to the snapshot `after`, in nodes of both graphs; each took `seconds`."""
         ...
 
 

@@ -17,7 +17,7 @@ def fast(circuit: EvaluatedCircuit | FastCircuit, *, backend: str = AUTO, batch_
 
     `backend` is "auto" for the fastest one that can run it here, or the name of one of `BACKENDS`. The first time that
     the kernels cannot be compiled or loaded, a `BackendWarning` says why. Batches of any size work; `batch_size` does
-    now what else the first forward pass of so many rows would do, such as compiling or capturing a CUDA graph. For a
+    now what else the first forward pass of that many rows would do, such as compiling or capturing a CUDA graph. For a
     fast circuit, the backend of the circuit that it was made of is chosen again.
 
     Raises: DataTypeError for anything but a compiled circuit, or a batch size that is not an integer; ValueRangeError

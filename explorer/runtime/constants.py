@@ -3,8 +3,8 @@
 They are computed in double precision and then rounded once: what single precision loses in a softmax that underflows, a
 binomial coefficient or a sum of tables has no bound.
 
-Rows are padded with zeros to whole vectors. After a change of parameters all is packed anew, into other memory: a call
-that has begun keeps what it reads.
+Rows are padded with zeros to whole vectors. Changed parameters are packed again into new memory: a call that has
+begun keeps what it reads.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 240.0, 150.0
 SIDE, GAP, SMALLER = 46.0, 7.0, 0.85
 """The longest side of a plate and the gap between two, in pixels; both shrink by a factor until all plates fit."""
 MAX_CELLS, MAX_ACROSS, MAX_ACROSS_OF_MANY, MANY = 64, 8, 4, 12
-"""A plate of more cells is drawn as a grid of at most so many cells across; of fewer if there are many plates."""
+"""Maximum number of cells across the grid of a plate with more cells; fewer if there are many plates."""
 
 
 def thumbnail(index: TraceIndex, step: int) -> ThumbnailView:

@@ -141,9 +141,9 @@ class GraphWidget(_Widget):
             traits = {**picture_traits(picture, coordinates), "step": picture["step"], **traits}
         self._callbacks: list[Callable[[Mapping[str, Any]], None]] = []
         self._arrived: tuple[str, ...] = ()
-        """What an update of the page changes, until the first of its notifications."""
+        """Changes of an update by the page, until the first of its notifications."""
         self._told: set[str] = set()
-        """What has been told of an update and is still to be notified of."""
+        """Changes that were told and wait for their notification."""
         super().__init__(make_fallback, options=chosen, **traits)
         self.observe(self._tell, names=list(SET_BY_USER))
 

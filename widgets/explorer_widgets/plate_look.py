@@ -48,7 +48,7 @@ class CellLook(TypedDict):
 
 
 class SheetsLook(TypedDict):
-    """How far the sheets behind a folded layer are moved, and their opacity."""
+    """Offsets of the sheets behind a folded layer, and their opacity."""
 
     far: float
     near: float
@@ -108,7 +108,7 @@ class TagLook(TypedDict):
 
 
 class PlateLook(TypedDict):
-    """How plates look."""
+    """The look of plates."""
 
     words: Mapping[str, WordLook]
     """`title`, `calls`, `news`, `line` (below a plate), `reason` (of a missed fold)."""

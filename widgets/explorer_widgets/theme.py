@@ -14,7 +14,7 @@ DARK_BELOW = 0.18
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a box and an edge that a step changed are told apart without colour."""
+    """Marks that tell changed boxes and edges apart without colour."""
 
     sign: str
     dash: tuple[float, ...]

@@ -107,7 +107,7 @@ class Linked(NamedTuple):
 
 
 def changes_of(rule: str, edits: Sequence[Edit], before: Linked, after: Linked, seconds: float) -> list[Change]:
-    """The changes of the graph by edits that were done together, each of which took so many seconds."""
+    """The changes of the graph by edits that were done together; each took `seconds`."""
     readers = _first_readers(before) if any(edit.weights for edit in edits) else {}
     old, new = before.links.inputs, after.links.inputs
     changes: list[Change] = []

@@ -1,7 +1,7 @@
 """A circuit for training by the native library: what it reads of each layer, and where gradients are kept.
 
 All values are kept until the backward pass, so each unit has a slot of its own. The gradient of a unit is kept until
-the unit has passed it on. Tables are not combined: a combined table would be computed anew in each step.
+the unit has passed it on. Tables are not combined: a combined table would be computed again in each step.
 """
 
 from collections import defaultdict

@@ -23,7 +23,7 @@ class BufferView(TypedDict):
     """The kind of the instruction that writes it first."""
     label: str
     text: str
-    """What it is, how large, and from when to when it is alive."""
+    """Description of the buffer: its size, and the moments between which it is alive."""
     users: list[int]
     """The instructions that read or write it, by the compiler's ids, in order."""
 
@@ -37,7 +37,7 @@ class LayerSpanView(TypedDict):
     """Its name: `Sum #12`."""
     kind: NodeKind
     text: str
-    """What it was made from, and its instructions."""
+    """Its origin, and its instructions."""
     runs: list[int]
     """Its instructions, by the compiler's ids."""
 
@@ -56,7 +56,7 @@ class BuffersView(TypedDict):
 
     buffers: list[BufferView]
     moments: list[str]
-    """What runs at each moment: `#12 exp`."""
+    """The instruction that runs at each moment: `#12 exp`."""
     runs: list[int]
     """The instruction that runs at each moment, by the compiler's id."""
     scale: ByteScaleView
@@ -67,13 +67,13 @@ class BuffersView(TypedDict):
     planned: bool
     """Whether `bottom` is a place in one block of memory; otherwise each buffer has memory of its own."""
     text: str
-    """What is needed, in a sentence."""
+    """The bytes needed, in a sentence."""
     peak_text: str
     """The name of the peak: `peak 66 KiB`."""
     noun: str
-    """What a bar is: a buffer, or a value."""
+    """Noun for a bar: a buffer, or a value."""
     listing_text: str
-    """What the text below is: `The program as text`."""
+    """Title of the text below: `The program as text`."""
     parts: list[tuple[int, str]]
     """The moment at which each named part of the program begins, and the name; often there is none."""
     layers: list[LayerSpanView]

@@ -1,4 +1,4 @@
-"""What is shown of a selected plate."""
+"""The close-up of a selected plate."""
 
 from typing import Literal, NotRequired, TypedDict
 
@@ -22,13 +22,13 @@ class StripView(TypedDict):
 
 
 class MemoryView(TypedDict):
-    """How a plate reads its inputs: the index table (F, H) as lines between strips."""
+    """Reads of a plate: the index table (F, H) as lines between strips."""
 
     sentence: str
     line: Literal["viewLine", "copyLine", "edge"]
     """The colour role of the lines: read in place, copied, or separate calls."""
     sources: list[StripView]
-    """What it reads, one strip after the other."""
+    """Its inputs, one strip after the other."""
     own: StripView
     arity: int
     reads: list[int]
@@ -36,16 +36,16 @@ class MemoryView(TypedDict):
     copy: str
     """Words at the copied slices; empty if nothing is copied."""
     cut: str
-    """How much is drawn if that is not everything: `The first 512 of 3,136 slices are drawn.`"""
+    """Part that is drawn, if it is not everything: `The first 512 of 3,136 slices are drawn.`"""
 
 
 class CodeView(TypedDict):
-    """What runs for a plate: Python, a formula, shapes."""
+    """Code of a plate: Python, a formula, shapes."""
 
     type: str
     """The class of the layer."""
     lines: list[str]
-    """What PyTorch does: reading the inputs, then the layer."""
+    """Calls of PyTorch: reading the inputs, then the layer."""
     formula: str
     shapes: str
     source: str
@@ -75,11 +75,11 @@ class ParametersView(TypedDict):
     lines: list[str]
     slice: int
     count: int
-    """How many slices, or layers, there are."""
+    """Number of slices, or of layers."""
     of: str
     """Whose values are shown: `slice 3 of 64`."""
     sheets: list[SheetView]
-    """What the parameters of this slice are computed from, in order."""
+    """Leaves and operators from which the parameters of this slice are computed, in order."""
     overview: list[SheetView]
     """The parameters of all slices, if they are small."""
     missing: str
@@ -100,7 +100,7 @@ class RunView(TypedDict):
 
 
 class ValuesView(TypedDict):
-    """What circuits compute for some inputs. Either `runs` or `missing` is empty."""
+    """Values that circuits compute for some inputs. Either `runs` or `missing` is empty."""
 
     version: int
     answer: int
@@ -119,7 +119,7 @@ class ValuesView(TypedDict):
     scale: list[str]
     """The least and the greatest value of the scale, and what it measures."""
     note: str
-    """What was not run; empty if everything was."""
+    """The circuits that were not run, in words; empty if all were."""
     picked: NotRequired[int]
     """The run to show, if the host has picked one."""
 

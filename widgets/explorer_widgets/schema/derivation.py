@@ -10,7 +10,7 @@ class DrawnPlateView(TypedDict):
     kind: str
     """`input`, `sum`, `product` or `fused`."""
     units: str
-    """How many output units each layer has: `16`, `16 each` of several, or `1 to 16`."""
+    """Number of output units of each layer: `16`, `16 each` of several, or `1 to 16`."""
     at: list[float]
     """Left, top, width and height in pixels."""
     cells: list[int]
@@ -25,9 +25,9 @@ class DrawnCircuitView(TypedDict):
     label: str
     """Its letter, or the operators that made it: `multiply(A, A)`."""
     text: str
-    """How large it is."""
+    """Its size."""
     made: str
-    """What the operator that made it did; empty if it was built."""
+    """Effect of the operator that made it; empty if it was built."""
     width: float
     height: float
     plates: list[DrawnPlateView]

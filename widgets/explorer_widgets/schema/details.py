@@ -17,7 +17,7 @@ class SectionView(TypedDict):
 
 
 class DetailsView(TypedDict):
-    """What the inspector shows of the selection."""
+    """Content of the inspector for a selection."""
 
     id: str
     title: str
@@ -36,9 +36,9 @@ class FoldGroupView(TypedDict):
     key: list[list[str]]
     """The fold key: rows of (name, value)."""
     read: str
-    """How the inputs are read (view, slice, gather ...); empty for input layers."""
+    """Read of the inputs (view, slice, gather ...); empty for input layers."""
     reason: str
-    """What that read does and costs, in words."""
+    """Effect and cost of that read, in words."""
     copied_bytes: int
     index: list[list[list[int]]]
     """(F, H, 2): the (folded node, slice) that each slice reads as each input; empty for input layers."""

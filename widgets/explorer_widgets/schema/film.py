@@ -22,9 +22,9 @@ class FrameView(TypedDict):
     step: int
     label: str
     calls: int
-    """How many layers, or operators, are called after the step."""
+    """Number of layers, or operators, called after the step."""
     sentence: str
-    """What the step did and what it bought."""
+    """Effect of the step, and its gain."""
     memory: NotRequired[tuple[str, int]]
     """The most memory of its buffers at one moment, in words and in bytes; it is shown in place of the calls."""
     plates: NotRequired[list[SmallPlateView]]
@@ -34,7 +34,7 @@ class FrameView(TypedDict):
     times: NotRequired[dict[str, float]]
     """Measured milliseconds by lane."""
     certified: NotRequired[dict[str, str]]
-    """How many rows a backend certified, in words, by lane."""
+    """Number of rows that a backend certified, in words, by lane."""
     missing: NotRequired[dict[str, str]]
     """Why devices of this machine have no times, if others have."""
 
@@ -96,14 +96,14 @@ class StepView(TypedDict):
     ok: bool | None
     """Whether the values agree; None if they were not checked, or cannot be compared."""
     verdict: NotRequired[str]
-    """What was found when they were checked: `same values`; empty where there is nothing to compare."""
+    """Result of the check of values: `same values`; empty where there is nothing to compare."""
     error: str
     layers: int
-    """How many layers are called after the step: a folded one is one call."""
+    """Number of layers called after the step: a folded one is one call."""
     counted: NotRequired[str]
-    """What `layers` counts if not calls (then there are no folds): `Nodes`."""
+    """Noun that `layers` counts if not calls (then there are no folds): `Nodes`."""
     folds: int
-    """How many layers there are, each slice of a folded one included."""
+    """Number of layers, each slice of a folded one included."""
     matches: int
     near_misses: int
     seconds: float

@@ -1,4 +1,4 @@
-"""What the rule lens shows of a match, a near miss or a conflict."""
+"""The rule lens: a match, a near miss or a conflict."""
 
 from typing import NotRequired, TypedDict
 
@@ -66,14 +66,14 @@ class LensView(TypedDict):
 
     rule: str
     count: int
-    """How many there are; more than `attempts` if there are too many to show them one by one."""
+    """Their number; larger than `attempts` if there are too many to show them one by one."""
     attempts: list[AttemptView]
     noun: str
     """`Match` or `Near miss`: before the number of an attempt."""
     first: int
     """The number of the first attempt among all matches of the picture, or among all near misses."""
     total: int
-    """How many matches, or near misses, the picture has."""
+    """Number of matches, or near misses, in the picture."""
     at_least: NotRequired[bool]
     """Whether there were more of them, which the recorder did not keep."""
     stop: str
@@ -85,6 +85,6 @@ class LensView(TypedDict):
     what_if: NotRequired[WhatIfView]
     """Only of near misses, where the host adds it: what the rule would match if they were not refused here."""
     saved: NotRequired[int]
-    """How many layers fewer there are after each match."""
+    """Number of layers that each match saves."""
     made: NotRequired[list[PartView]]
-    """What replaces the root of each match."""
+    """Replacement of the root of each match."""

@@ -44,7 +44,7 @@ class NodeView(TypedDict):
     kind: NodeKind
     level: int
     count: int
-    """How many nodes the box stands for."""
+    """Number of nodes that the box stands for."""
     folds: int
     """F; if greater than 1, the box is drawn as a stack with the badge `xF`."""
     change: Change
@@ -69,9 +69,9 @@ class EdgeView(TypedDict):
     target: str
     change: Change
     count: int
-    """How many edges of the graph the arrow stands for."""
+    """Number of edges of the graph that the arrow stands for."""
     read: str | None
-    """How a folded node reads it (view, slice, gather ...); None if nothing is folded."""
+    """Read by a folded node (view, slice, gather ...); None if nothing is folded."""
     copied_bytes: int
     """Bytes copied by the read, per example."""
     label: str
@@ -141,9 +141,9 @@ class PictureView(TypedDict):
     group_by: GroupBy
     title: str
     caption: str
-    """What changed, for the line below the picture and the live region: `1 layer created, 2 removed`."""
+    """Changes, for the line below the picture and the live region: `1 layer created, 2 removed`."""
     note: str
-    """How much of the graph is shown: `5,725 layers. Showing 28 groups.`"""
+    """Part of the graph that is shown: `5,725 layers. Showing 28 groups.`"""
     message: str
     """Why there is nothing to see, or what went wrong; empty otherwise."""
     actions: NotRequired[list[ActionView]]

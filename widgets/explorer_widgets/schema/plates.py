@@ -23,7 +23,7 @@ class HalfBarView(TypedDict):
 
 
 class PlateView(TypedDict):
-    """What is drawn in a box that is a plate: a cell for each layer, or for each slice of a folded layer.
+    """Content of a box that is a plate: a cell for each layer, or for each slice of a folded layer.
 
     The box is the area of the cells; the title is above it, the other words are below.
     """
@@ -43,9 +43,9 @@ class PlateView(TypedDict):
     calls: str
     """`64 calls`; `64 → 1 call` if the step folded it."""
     news: str
-    """What the step rewrote: `was Hadamard + Sum`; before it, what was blocked: `16 of 20 matched`; or empty."""
+    """Layers that the step rewrote: `was Hadamard + Sum`; before it, what was blocked: `16 of 20 matched`; or empty."""
     reads: str
-    """How a folded layer reads its inputs: `gather, copies 64 KiB`; empty for others."""
+    """Read of a folded layer: `gather, copies 64 KiB`; empty for others."""
     shape: str
     """The shapes of its parameters: `64×16×17`."""
     marks: NotRequired[dict[str, list[int]]]

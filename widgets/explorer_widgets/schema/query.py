@@ -31,6 +31,6 @@ class QueryView(TypedDict):
     answers: list[ImageView]
     """Rows that the circuit answered."""
     note: str
-    """What the answers are, in a sentence."""
+    """Description of the answers, in a sentence."""
     chosen: int
     """The position of the answer that is chosen."""

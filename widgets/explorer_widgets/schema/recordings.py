@@ -31,7 +31,7 @@ class RecordingView(TypedDict):
 
 
 class RecordingHeadView(TypedDict):
-    """What a page knows of a recording before it has unpacked any part."""
+    """Summary of a recording, which a page has before it unpacks any part."""
 
     version: int
     title: str
@@ -54,7 +54,7 @@ class RecordingPartView(TypedDict):
 
 
 class GraphOptions(TypedDict, total=False):
-    """How a graph is shown. Defaults: everything, with the size and the parts of the dashboard."""
+    """Display of a graph. Defaults: everything, with the size and the parts of the dashboard."""
 
     compact: bool
     """For notebooks: no tool bar, the inspector in a drawer, and with a fixed height no legend."""
