@@ -14,7 +14,7 @@ from explorer.bench import clock_for, time_interleaved
 from explorer.bench.roofs import MachineLimits
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
-from explorer.runtime.units import lower_to_units, plan_units
+from explorer.runtime.plan import lower_to_plan, run_passes
 from explorer.runtime.work import Work, measure_work, total_work
 
 WANTED_SHARES: Mapping[str, float] = {"L3": 0.6, "L5": 0.6, "L7": 0.6}
@@ -59,8 +59,8 @@ def measure_roofline(
     """Time a case on the native backend with evaluated parameters. Raises: LoweringError without a C++ compiler."""
     torch.set_num_threads(limits.num_threads)
     circuit, x = TorchCompiler().compile(case.circuit()).freeze(), case.batch()
-    units = plan_units(lower_to_units(circuit))
-    work = total_work(list(measure_work(units, circuit, len(x)).values())) + Work(num_bytes=x.nbytes)
+    plan = run_passes(lower_to_plan(circuit))
+    work = total_work(list(measure_work(plan, circuit, len(x)).values())) + Work(num_bytes=x.nbytes)
     job = Entrant(fast(circuit, backend="native"), x, training=False).job()
     clock = clock_for(limits.num_threads)
     samples = time_interleaved({case.name: job}, repeats, warmups=2, clock=clock, on_run=on_run)

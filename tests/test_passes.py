@@ -5,7 +5,7 @@ import pytest
 import explorer
 from explorer.passes import ON_REQUEST, PASSES, purposes_of
 from explorer.recording import lowered_level
-from explorer.runtime.units import PASSES as CALL_PASSES
+from explorer.runtime.plan import PASSES as CALL_PASSES
 from explorer.templates import load_named
 from explorer.trace import COMPILED, KERNELS, LEVELS
 

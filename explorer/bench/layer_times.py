@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, Read
+from explorer.bench.call_times import time_calls
 from explorer.bench.candidates import Candidate
 from explorer.bench.interleave import Repeated, Section
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure, with_estimate
 from explorer.bench.programs import Program, program
 from explorer.bench.step_times import Reference, require_circuit
 from explorer.bench.stopwatch import one_lap, stopwatch
-from explorer.bench.unit_times import time_units
 from explorer.bench.usage import StoppedError
 from explorer.runtime.recording.snapshot import KernelsSnapshot
 from explorer.timings import FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
@@ -32,14 +32,14 @@ def measure_layers(trace: Trace, step: "int | str" = -1, *, x: Tensor | None = N
     is also timed on its own (`read`). All activations are kept meanwhile, unlike in the forward pass. The run contains
     the whole forward pass, the sum of the layers, each layer and each read; it is precise when the first two are.
 
-    Of a trace of units, each unit has an equal share of the time of its group (`time_units`), on the rows of the trace.
+    In a trace of kernel calls, each has an equal share of its group's time (`time_calls`), on the rows of the trace.
     """
     config = Settings(kind=FORWARD, **settings)
     index = trace.step(step).index
     if isinstance(trace.steps[index].snapshot, KernelsSnapshot):
         (rows,) = trace.examples
         config = replace(config, batch_size=len(rows))
-        return measure(config, LAYERS, trace.options, lambda begun: time_units(begun, trace, index, rows))
+        return measure(config, LAYERS, trace.options, lambda begun: time_calls(begun, trace, index, rows))
     require_circuit(trace, "layers are timed one by one")
     config = config if x is None else replace(config, batch_size=len(x))
     return measure(config, LAYERS, trace.options, lambda begun: _time_layers(begun, trace, x, index))

@@ -11,8 +11,8 @@ from explorer.backend import EvaluatedCircuit
 from explorer.bench.stopwatch import clock_for
 from explorer.errors import LoweringError
 from explorer.runtime.native.library import load_library
+from explorer.runtime.plan import Plan, lower_to_plan, run_passes
 from explorer.runtime.recording.snapshot import KernelsSnapshot
-from explorer.runtime.units import Plan, lower_to_units, plan_units
 from explorer.runtime.work import measure_work, total_work
 from explorer.timings import CPU, Timing
 from explorer.trace import Trace
@@ -70,30 +70,30 @@ def with_roof(timings: Sequence[Timing], roof_ms: float | None) -> tuple[Timing,
 
 
 def roof_of_circuit(circuit: EvaluatedCircuit, rows: int, num_threads: int) -> float | None:
-    """The least time of a circuit in milliseconds; None if it has no units, or the limits cannot be measured."""
+    """The least time of a circuit in milliseconds; None if it has no kernel calls, or the limits cannot be measured."""
     try:
-        return _roof_ms(plan_units(lower_to_units(circuit)), circuit, rows, num_threads)
+        return _roof_ms(run_passes(lower_to_plan(circuit)), circuit, rows, num_threads)
     except LoweringError:
         return None
 
 
 def with_roofs_of_steps(timings: Sequence[Timing], trace: Trace, num_threads: int) -> tuple[Timing, ...]:
-    """Timings of the steps of a trace of units, each with the roof of its own units; of other traces they have none."""
+    """Add to the timings of steps the roof of their kernel calls; steps of other levels have none."""
     found: list[Timing] = []
     for one in timings:
         snapshot = None if one.step is None else trace.steps[one.step].snapshot
         roof = None
         if isinstance(snapshot, KernelsSnapshot) and one.device == CPU:
-            roof = _roof_ms(snapshot.units, snapshot.circuit_of_units, one.batch_size, num_threads)
+            roof = _roof_ms(snapshot.plan, snapshot.compiled, one.batch_size, num_threads)
         found.append(replace(one, roof_ms=roof))
     return tuple(found)
 
 
-def _roof_ms(units: Plan, circuit: EvaluatedCircuit, rows: int, num_threads: int) -> float | None:
+def _roof_ms(plan: Plan, circuit: EvaluatedCircuit, rows: int, num_threads: int) -> float | None:
     limits = machine_limits(num_threads)
     if limits is None:
         return None
-    work = total_work(tuple(measure_work(units, circuit, rows).values()))
+    work = total_work(tuple(measure_work(plan, circuit, rows).values()))
     return 1000 * work.seconds(limits.flops_per_second, limits.bytes_per_second)
 
 

@@ -83,8 +83,8 @@ class NativeBackend:
             raise LoweringError(reason)
 
     def describe(self) -> str:
-        counts = ", ".join(f"{count} {kind}" for kind, count in self.program.units.counts().items())
-        return f"{counts}; {self.program.units.num_slots} values are kept at a time"
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.program.plan.counts().items())
+        return f"{counts}; {self.program.plan.num_slots} values are kept at a time"
 
     def why_not(self, x: Tensor) -> str:
         if reason := self._why_not_tried(x):
@@ -122,7 +122,7 @@ class NativeBackend:
 
 
 class TritonBackend:
-    """Kernels in Triton on CUDA, one launch for all units of one shape and level. Raises: LoweringError.
+    """Kernels in Triton on CUDA, one launch for all kernel calls of one shape and level. Raises: LoweringError.
 
     If a kernel cannot be compiled, or a graph not captured, the layers run from then on, and a warning says why.
     """
@@ -199,7 +199,7 @@ class TritonBackend:
 
 
 class TorchBackend:
-    """Operators of PyTorch: on groups of units, as the native kernels compute; for few rows, and else, the layers.
+    """Operators of PyTorch, on groups of kernel calls as the native kernels compute; for few rows and else the layers.
 
     For few rows these are evaluated in double precision, which takes as long as single precision there.
     """

@@ -1,4 +1,4 @@
-"""The numbers that units read, packed for the kernels: weights, tables and densities, from the present parameters.
+"""The numbers that kernel calls read, packed: weights, tables and densities, from the present parameters.
 
 They are computed in double precision and then rounded once: what single precision loses in a softmax that underflows, a
 binomial coefficient or a sum of tables has no bound.
@@ -18,7 +18,7 @@ from explorer.backend import EvaluatedCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.kernel_types import DOUBLE
 from explorer.runtime.memory import concat
-from explorer.runtime.units import WEIGHTED, Kind, Plan, Source, input_table, layer_of, states_of
+from explorer.runtime.plan import WEIGHTED, Kind, Plan, Source, input_table, layer_of, states_of
 
 MARGIN = 1 + 1e-5
 """Sums of weights are rounded; bounds are not smaller than the sums."""
@@ -29,7 +29,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """The offsets of the numbers of a unit: its weights, table or densities; their bounds; the scales of a table."""
+    """The offsets of the numbers of a call: its weights, table or densities; their bounds; the scales of a table."""
 
     values: int
     bounds: int = 0
@@ -40,10 +40,10 @@ class Offsets:
 class Constants:
     """Packed numbers: `floats` has weights, tables, densities and bounds of weights, `doubles` the scales of tables.
 
-    `problem` says why the units may not be evaluated with these parameters; it is empty if they may.
+    `problem` says why the calls may not be evaluated with these parameters; it is empty if they may.
     """
 
-    units: Plan
+    plan: Plan
     lanes: int
     offsets: Mapping[int, Offsets]
     floats: Tensor
@@ -61,29 +61,29 @@ class Constants:
 def pack_constants(
     circuit: EvaluatedCircuit,
     layer_values: LayerValues,
-    units: Plan,
+    plan: Plan,
     lanes: int,
     dtype: torch.dtype = torch.float32,
 ) -> Constants:
-    """Pack what the units of a circuit read, as numbers of a type of which `lanes` are a vector.
+    """Pack what the calls of a circuit read, as numbers of a type of which `lanes` are a vector.
 
     `layer_values` are in double precision: those of the present parameters of the circuit.
     """
-    packer = _Packer(circuit, layer_values, units, lanes, dtype)
+    packer = _Packer(circuit, layer_values, plan, lanes, dtype)
     packer.pack()
     floats = concat(packer.floats, dtype)
     doubles = concat(packer.doubles, torch.float64)
-    return Constants(units, lanes, packer.offsets, floats, doubles, packer.problem, packer.densities())
+    return Constants(plan, lanes, packer.offsets, floats, doubles, packer.problem, packer.densities())
 
 
 class _Packer:
     def __init__(
-        self, circuit: EvaluatedCircuit, layer_values: LayerValues, units: Plan, lanes: int, dtype: torch.dtype
+        self, circuit: EvaluatedCircuit, layer_values: LayerValues, plan: Plan, lanes: int, dtype: torch.dtype
     ) -> None:
         self.circuit = circuit
         self.dtype = dtype
         self.smallest = float(torch.finfo(dtype).smallest_normal)
-        self.units = units
+        self.plan = plan
         self.lanes = lanes
         self.layer_values = layer_values
         self.offsets: dict[int, Offsets] = {}
@@ -96,8 +96,8 @@ class _Packer:
         self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32" if types else ""
 
     def pack(self) -> None:
-        for group in _groups(self.units):
-            kind = self.units.calls[group[0]].kind
+        for group in _groups(self.plan):
+            kind = self.plan.calls[group[0]].kind
             if kind is Kind.GAUSSIAN:
                 self._pack_densities(group)
             elif kind in WEIGHTED:
@@ -105,8 +105,8 @@ class _Packer:
         self._pack_tables()
 
     def densities(self) -> LayerValues:
-        """Return what the layers of units of densities prepared from their parameters."""
-        layers = {unit.sources[0].layer for _, unit in self.units.computed() if unit.kind is Kind.DENSITY}
+        """Return what the layers of calls of densities prepared from their parameters."""
+        layers = {call.sources[0].layer for _, call in self.plan.computed() if call.kind is Kind.DENSITY}
         return {layer: self.layer_values[layer] for layer in layers}
 
     def _parameters(self, source: Source) -> Mapping[str, Tensor]:
@@ -121,14 +121,14 @@ class _Packer:
         return start
 
     def _pack_weights(self, kind: Kind, group: Sequence[int]) -> None:
-        """Weights (I, O) of each unit, and for each term a bound on the sum of the weights of an output unit."""
-        source = self.units.calls[group[0]].sources[0]
-        folds = [self.units.calls[number].sources[0].fold for number in group]
+        """Weights (I, O) of each call, and for each term a bound on the sum of the weights of an output unit."""
+        source = self.plan.calls[group[0]].sources[0]
+        folds = [self.plan.calls[number].sources[0].fold for number in group]
         weight = self._parameters(source)["weight"].flatten(2)[folds]  # (U, O, I)
         if not bool((weight >= 0).all()):
             layer = type(self.circuit.graph.nodes[source.layer]).__name__
             self.problem = f"a weight of layer {source.layer} ({layer}) is negative or NaN: bounds hold for others only"
-        terms = self.units.calls[group[0]].terms
+        terms = self.plan.calls[group[0]].terms
         if kind is Kind.MIXING:
             sums = weight.amax(dim=1)  # (U, H)
         else:
@@ -140,14 +140,14 @@ class _Packer:
             self.offsets[number] = Offsets(start + at * size, norms + at * bounds.shape[1])
 
     def _pack_densities(self, group: Sequence[int]) -> None:
-        """For each density rows of means, 1 / (sqrt(2) stddev) and constants; a unit has those of its factors."""
+        """For each density rows of means, 1 / (sqrt(2) stddev) and constants; a call has those of its factors."""
         for number in group:
-            unit = self.units.calls[number]
+            call = self.plan.calls[number]
             blocks: list[Tensor] = []
-            for source in unit.sources:
+            for source in call.sources:
                 prepared = self._parameters(source)
                 mean, stddev, constant = (prepared[key][source.fold, 0] for key in ("mean", "stddev", "constant"))
-                width = _padded(unit.width, self.lanes)
+                width = _padded(call.width, self.lanes)
                 factor = sqrt(0.5) / stddev
                 factor = torch.where(
                     (factor > 0) & (factor < self.smallest), torch.nan, factor
@@ -161,10 +161,10 @@ class _Packer:
 
     def _pack_tables(self) -> None:
         """Rows (V, O) of each table in linear scale, their bounds, and the logarithms that they were divided by."""
-        read = set(self.units.read_tables)
+        read = set(self.plan.read_tables)
         logarithms: dict[int, Tensor] = {}
-        for group in _groups(self.units):
-            if self.units.calls[group[0]].kind is not Kind.TABLE:
+        for group in _groups(self.plan):
+            if self.plan.calls[group[0]].kind is not Kind.TABLE:
                 continue
             tables = self._logarithms(group, logarithms)  # (U, V, O)
             logarithms.update(zip(group, tables, strict=True))
@@ -175,7 +175,7 @@ class _Packer:
             if len(chosen) < len(group):
                 tables, top, lost = tables[chosen], top[chosen], lost[chosen]
             rows = tables.new_zeros((*top.shape, _padded(tables.shape[2], self.lanes)), dtype=self.dtype)
-            for row, table, scale in zip(rows, tables, top, strict=True):  # of one unit: its numbers stay in the cache
+            for row, table, scale in zip(rows, tables, top, strict=True):  # of one call: its numbers stay in the cache
                 row[:, : table.shape[1]] = torch.sub(table, scale.unsqueeze(1)).exp_()
             start, size, states = self._add(rows), rows[0].numel(), rows.shape[1]
             bounds = self._add(lost + self.smallest)
@@ -187,8 +187,8 @@ class _Packer:
 
     def _scales(self, group: Sequence[int], tables: Tensor) -> tuple[Tensor, Tensor]:
         """The logarithm (U, V) that each row is divided by, and a bound (U, V) on what its elements have lost."""
-        top, unit = tables.amax(dim=2), self.units.calls[group[0]]
-        if unit.inputs:
+        top, call = tables.amax(dim=2), self.plan.calls[group[0]]
+        if call.inputs:
             top, lost = self._scales_of_sums(group, top)
         else:
             top, lost = torch.where(top == -torch.inf, 0.0, top), torch.zeros_like(top)
@@ -201,31 +201,31 @@ class _Packer:
 
         That is much of a row whose own numbers are far below it.
         """
-        unit = self.units.calls[group[0]]
-        weight = self._parameters(unit.sources[0]).get("weight")  # (F, O, I)
-        below = [self.units.calls[number].inputs for number in group]
+        call = self.plan.calls[group[0]]
+        weight = self._parameters(call.sources[0]).get("weight")  # (F, O, I)
+        below = [self.plan.calls[number].inputs for number in group]
         peak, lost = (
             torch.stack([found[one] for read in below for one in read]).unflatten(0, (len(group), -1)).amax(dim=1)
             for found in (self.tops, self.lost)
         )
         top = torch.where(top == -torch.inf, peak, top)
         if weight is not None:  # or values are only rearranged
-            weight, folds = weight.flatten(2), [self.units.calls[number].sources[0].fold for number in group]
+            weight, folds = weight.flatten(2), [self.plan.calls[number].sources[0].fold for number in group]
             norm = weight.sum(dim=2).amax(dim=1)[folds].unsqueeze(1)  # (U, 1)
             lost = MARGIN * norm * (lost + DOUBLE.smallest) + weight.shape[2] * DOUBLE.smallest
         return top, lost * torch.exp((peak - top).clamp(min=0.0))
 
     def _logarithms(self, group: Sequence[int], below: Mapping[int, Tensor]) -> Tensor:
-        """The tables (U, V, O) of units of one layer, as logarithms, computed by the layer itself."""
-        source = self.units.calls[group[0]].sources[0]
-        folds = [self.units.calls[number].sources[0].fold for number in group]
+        """The tables (U, V, O) of calls of one layer, as logarithms, computed by the layer itself."""
+        source = self.plan.calls[group[0]].sources[0]
+        folds = [self.plan.calls[number].sources[0].fold for number in group]
         layer, semiring = layer_of(self.circuit, source), self.circuit.semiring
         parameters = self._parameters(source)
         if isinstance(layer, TorchInputLayer):
             x = states_of(layer, next(iter(parameters.values())).device)
             values = layer.forward(semiring, x, parameters)
             return values if folds == list(range(layer.num_folds)) else values[folds]
-        read = [below[one] for number in group for one in self.units.calls[number].inputs]
+        read = [below[one] for number in group for one in self.plan.calls[number].inputs]
         inputs = torch.stack(read).unflatten(0, (len(group), -1))
         return layer.forward(semiring, inputs, {name: value[folds] for name, value in parameters.items()})
 
@@ -245,14 +245,14 @@ def _filled(values: Tensor, width: int, by: float = 0.0) -> Tensor:
     return torch.nn.functional.pad(values, (0, width - values.shape[-1]), value=by)
 
 
-def _groups(units: Plan) -> list[list[int]]:
-    """The units of equal kind, layer and shape, each after those that it reads."""
+def _groups(plan: Plan) -> list[list[int]]:
+    """The calls of equal kind, layer and shape, each after those that it reads."""
     heights: dict[int, int] = {}
     found: dict[tuple[object, ...], list[int]] = {}
-    for number, unit in units.calls.items():
-        heights[number] = 1 + max([heights[one] for one in unit.inputs], default=0) if unit.kind is Kind.TABLE else 0
-        layer = [(source.layer, source.part) for source in unit.sources[:1]]
-        states = input_table(units, unit).sources[0].layer if unit.kind is Kind.TABLE else -1
-        key = (heights[number], unit.kind, *layer, unit.terms, len(unit.inputs), unit.width, states)
+    for number, call in plan.calls.items():
+        heights[number] = 1 + max([heights[one] for one in call.inputs], default=0) if call.kind is Kind.TABLE else 0
+        layer = [(source.layer, source.part) for source in call.sources[:1]]
+        states = input_table(plan, call).sources[0].layer if call.kind is Kind.TABLE else -1
+        key = (heights[number], call.kind, *layer, call.terms, len(call.inputs), call.width, states)
         found.setdefault(key, []).append(number)
     return sorted(found.values(), key=lambda group: heights[group[0]])

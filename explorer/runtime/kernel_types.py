@@ -1,4 +1,4 @@
-"""The kinds of units, and the limits and sizes that Python, C++ and Triton share, each declared once.
+"""The kinds of calls, and the limits and sizes that Python, C++ and Triton share, each declared once.
 
 A new kind of kernel is a row of `Kind` and its kernels; `native/structures.py` writes all of this as a C++ header.
 """
@@ -9,7 +9,7 @@ from enum import Enum, IntEnum
 
 
 class Kind(Enum):
-    """The kinds of units. Letters: I and J inputs, O outputs, K values, H terms, C factors of a term."""
+    """The kinds of calls. Letters: I and J inputs, O outputs, K values, H terms, C factors of a term."""
 
     TABLE = "table"
     """y[o] = w[o, x] for a variable x, or y[o] = w[o] without one. It is read where it is needed, not computed."""
@@ -77,10 +77,10 @@ MAX_TABLE_STATES = 1 << STATE_BITS
 """A discrete layer with more states is evaluated at the observed states only."""
 
 SPAN_ROWS, SPAN_WIDTH = 48, 128
-"""Rows that a unit computes at a time, which stay in the nearest cache, and the widest input for which it does."""
+"""Rows that a call computes at a time, which stay in the nearest cache, and the widest input for which it does."""
 
 TUCKER_VECTORS = 4
-"""Products of two units that the backward pass forms at a time, in vectors."""
+"""Products of two calls that the backward pass forms at a time, in vectors."""
 
 LINE_BYTES = 64
 """Bytes of a line of the cache; the widest vector has as many."""

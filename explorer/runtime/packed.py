@@ -16,8 +16,8 @@ from explorer.errors import LoweringError
 from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy, DoubleRows
 from explorer.runtime.graphs import CudaGraphs
+from explorer.runtime.plan import MAX_TABLE_ENTRIES, Kind, Plan, num_states
 from explorer.runtime.snapshots import Snapshot, take_snapshot
-from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Plan, num_states
 
 FULL_PRECISION = ("none", "ieee", "highest")
 """The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
@@ -83,23 +83,23 @@ READABLE = {
 
 
 class PackedProgram(ABC, Generic[Numbers]):
-    """The units of a circuit, evaluated from packed parameters, with a certificate for each row.
+    """The kernel calls of a circuit, evaluated from packed parameters, with a certificate for each row.
 
     Parameters are packed when they have changed, by one of the threads that call it; see `snapshots`.
 
-    Raises: LoweringError for another semiring, or if a layer has no units.
+    Raises: LoweringError for another semiring, or if a layer has no kernel calls.
     """
 
     OF_ONE_PROCESS: ClassVar[tuple[str, ...]] = ("_doubles", "_packed", "_lock")
     """The attributes that a copy makes again: it has its own parameters, and addresses are of one process."""
 
-    units: Plan
+    plan: Plan
     lanes: int = 1
     """Number of packed numbers in a vector."""
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         if circuit.semiring.name != "lse-sum":
-            raise LoweringError(f"units have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
+            raise LoweringError(f"kernel calls have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
         self.circuit = circuit
         self._begin()
 
@@ -141,7 +141,7 @@ class PackedProgram(ABC, Generic[Numbers]):
                 snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
                 values = {node: {name: one.cpu() for name, one in some.items()} for node, some in values.items()}
-                constants = pack_constants(self.circuit, values, self.units, self.lanes)
+                constants = pack_constants(self.circuit, values, self.plan, self.lanes)
                 numbers = self._pack(snapshot, constants)
                 self._packed = packed = Packed(snapshot, constants, numbers, self._doubles)
         return packed
@@ -187,7 +187,7 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
 
     @abstractmethod
     def describe(self) -> str:
-        """Describe in one line the units and calls that the circuit became."""
+        """Describe in one line the kernel calls, and how they are grouped."""
 
     @abstractmethod
     def _place(self, device: torch.device) -> Placed:
@@ -214,13 +214,13 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
         return self._evaluate_layers(x, packed)
 
     def _densities(self, x: Tensor, constants: Constants, groups: Sequence[Sequence[int]]) -> tuple[Tensor, ...]:
-        """The logarithms (G, B, K) of units that have no kernel, in double precision: each group is of one layer."""
+        """The logarithms (G, B, K) of calls that have no kernel, in double precision: each group is of one layer."""
         x = self._rows(x)
         values = {
             node: {name: one.to(x.device) for name, one in some.items()} for node, some in constants.densities.items()
         }
         found = self.circuit.input_activations(x, tuple(values), values)
-        sources = [[self.units.calls[number].sources[0] for number in group] for group in groups]
+        sources = [[self.plan.calls[number].sources[0] for number in group] for group in groups]
         return tuple(found[some[0].layer][[source.fold for source in some]] for some in sources)
 
     # ------------------------------------------------------------------ what neither x nor parameters change
@@ -248,17 +248,17 @@ class Columns:
     continuous: tuple[int, ...]
 
 
-def columns_of(circuit: EvaluatedCircuit, units: Plan, tables: Sequence[int]) -> Columns:
+def columns_of(circuit: EvaluatedCircuit, plan: Plan, tables: Sequence[int]) -> Columns:
     """The columns that tables and densities read, and those of which the circuit refuses bad values as well."""
     nodes = circuit.graph.nodes.values()
-    discrete = [pair for pair in dict.fromkeys(state_of(circuit, units, one) for one in tables) if pair[0] >= 0]
+    discrete = [pair for pair in dict.fromkeys(state_of(circuit, plan, one) for one in tables) if pair[0] >= 0]
     discrete += [
         (scope[0], layer.num_values)
         for layer in nodes
         if isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_TABLE_ENTRIES
         for scope in layer.scope_idx
     ]
-    continuous = [one for _, unit in units.computed() if unit.kind is Kind.GAUSSIAN for one in unit.variables]
+    continuous = [one for _, call in plan.computed() if call.kind is Kind.GAUSSIAN for one in call.variables]
     continuous += [
         variable
         for layer in nodes
@@ -269,10 +269,10 @@ def columns_of(circuit: EvaluatedCircuit, units: Plan, tables: Sequence[int]) ->
     return Columns(tuple(dict.fromkeys(discrete)), tuple(dict.fromkeys(continuous)))
 
 
-def state_of(circuit: EvaluatedCircuit, units: Plan, number: int) -> tuple[int, int]:
+def state_of(circuit: EvaluatedCircuit, plan: Plan, number: int) -> tuple[int, int]:
     """The variable of a table and the number of its states; (-1, 1) if it has none."""
-    variables = units.calls[number].variables
-    return (variables[0] if variables else -1, num_states(circuit, units, number))
+    variables = plan.calls[number].variables
+    return (variables[0] if variables else -1, num_states(circuit, plan, number))
 
 
 def readable(x: Tensor) -> Tensor:

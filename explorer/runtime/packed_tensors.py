@@ -1,4 +1,4 @@
-"""Packed numbers as tensors of groups of units of one shape, on the device of the circuit."""
+"""Packed numbers as tensors of groups of kernel calls of one shape, on the device of the circuit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchTensorDotLayer
 from explorer.runtime.constants import Constants
-from explorer.runtime.units import WEIGHTED, Kind, layer_of, num_states
+from explorer.runtime.plan import WEIGHTED, Kind, layer_of, num_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class PackedTensors:
 
 
 class Alike(Protocol):
-    """Units of one shape."""
+    """Calls of one shape."""
 
     @property
     def kind(self) -> Kind: ...
@@ -77,7 +77,7 @@ def make_packed_tensors(
         distinct = tuple(dict.fromkeys(reads))
         rows, scales, bounds = [], [], []
         for number in distinct:
-            offsets, states = constants.offsets[number], num_states(circuit, constants.units, number)
+            offsets, states = constants.offsets[number], num_states(circuit, constants.plan, number)
             rows.append(constants.floats[offsets.values : offsets.values + states * width])
             bounds.append(constants.floats[offsets.bounds : offsets.bounds + states])
             scales.append(constants.doubles[offsets.scales : offsets.scales + states])
@@ -104,8 +104,8 @@ def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Alike) -> l
     if group.kind is Kind.MIXING:
         return [rows(starts, group.terms * group.width).view(-1, group.terms, group.width), norms]
     if group.kind is Kind.TENSOR_DOT:
-        unit = constants.units.calls[group.members[0]]
-        layer = layer_of(circuit, unit.sources[0])
+        call = constants.plan.calls[group.members[0]]
+        layer = layer_of(circuit, call.sources[0])
         assert isinstance(layer, TorchTensorDotLayer)
         outputs, summands = layer.weight.shape
         return [rows(starts, outputs * summands).view(-1, summands, outputs), norms]

@@ -35,7 +35,7 @@ STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "parameter_flops": ("operations on parameters", "FLOP", _number),
     "activation_bytes": ("activations", "bytes", bytes_text),
     "copied_bytes": ("copied by reads", "bytes", bytes_text),
-    "units": ("calls", "calls", _number),
+    "calls": ("calls", "calls", _number),
     "tables": ("tables", "tables", _number),
     "read_bytes": ("parameters and tables that are read", "bytes", bytes_text),
     "slots": ("slots", "slots", _number),
@@ -48,7 +48,7 @@ STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
 """Statistics of a trace: name -> title, unit, format of a value."""
 
 IN_THE_STRIP = (
-    *("layers", "operators", "constants", "units", "tables", "instructions", "copies", "buffers"),
+    *("layers", "operators", "constants", "calls", "tables", "instructions", "copies", "buffers"),
     *("parameters", "flops", "read_bytes", "activation_bytes", "copied_bytes", "slots", "peak_bytes"),
 )
 """The statistics in the cost strip; the rest are only shown over the steps."""

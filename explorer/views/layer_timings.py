@@ -70,7 +70,7 @@ def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10)
     """
     check_fits(index, run)
     if not index.trace.level.has_circuit:
-        return _unit_table(index, run, device)
+        return _call_table(index, run, device)
     heat, noun = layer_heat(run, device), timed_noun(level_of(run.options))
     reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
@@ -91,7 +91,7 @@ def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10)
     return {"columns": [noun, "time", "share", "copying its inputs"], "rows": rows}
 
 
-def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
+def _call_table(index: TraceIndex, run: Run, device: str) -> TableView:
     """Return the plates of kernel calls, the slowest first, their sum, and the whole forward pass."""
     step = next(timing.step for timing in run.timings if timing.step is not None)
     timings = {timing.node: timing for timing in run.on(device) if timing.what == LAYER and timing.median is not None}

@@ -24,7 +24,7 @@ def float32() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def units_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The torch backend evaluates units of small circuits too here, not their layers."""
+    """The torch backend evaluates kernel calls of small circuits too here, not their layers."""
     monkeypatch.setattr(backends, "MIN_NUMBERS", 0)
 
 

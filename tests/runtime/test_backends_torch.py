@@ -17,8 +17,8 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.grouped import program
-from explorer.runtime.grouped.groups import group_units
-from explorer.runtime.units import Kind, lower_to_units, plan_units
+from explorer.runtime.grouped.groups import group_calls
+from explorer.runtime.plan import Kind, lower_to_plan, run_passes
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
@@ -128,13 +128,13 @@ def test_widths_and_classes(layer: str, units: int, classes: int):
 
 def test_units_of_a_group_are_of_one_shape_and_trees_are_read_without_gathers():
     circuit = image_circuit(8, 8, "quad-tree-2", "cp-t", units=4)
-    units = plan_units(lower_to_units(TorchCompiler().compile(circuit)))
-    groups = group_units(units)
+    plan = run_passes(lower_to_plan(TorchCompiler().compile(circuit)))
+    groups = group_calls(plan)
     assert [(group.kind, len(group.members), group.factors) for group in groups.groups] == [
         (Kind.SUM, 2**height, 2) for height in reversed(range(6))
     ]
     assert groups.indices == ()
-    assert sorted(one for group in groups.groups for one in group.members) == sorted(one for one, _ in units.computed())
+    assert sorted(one for group in groups.groups for one in group.members) == sorted(one for one, _ in plan.computed())
 
 
 def test_partial_products_of_other_shapes_are_in_other_groups():

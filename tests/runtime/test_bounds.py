@@ -14,8 +14,8 @@ from explorer.errors import ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast, packed
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import program
+from explorer.runtime.plan import KernelCall, Kind, Plan, kernel_calls, lower_to_plan, run_passes
 from explorer.runtime.snapshots import take_snapshot
-from explorer.runtime.units import KernelCall, Kind, Plan, ir, lower_to_units, plan_units
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -268,7 +268,7 @@ def chained(*products: tuple[int, ...]) -> Plan:
     return Plan({**sums, **made}, (2 + len(products),))
 
 
-def test_errors_count_once_where_no_product_has_two_factors_that_depend_on_one_unit(monkeypatch: pytest.MonkeyPatch):
+def test_errors_count_once_if_no_two_factors_depend_on_one_call(monkeypatch: pytest.MonkeyPatch):
     assert chained((0, 1)).counts_errors_once
     assert chained((2, 1)).counts_errors_once
     assert not chained((0, 0)).counts_errors_once
@@ -280,8 +280,8 @@ def test_errors_count_once_where_no_product_has_two_factors_that_depend_on_one_u
     assert not Plan({**chained((0, 1)).calls, **several_terms}, (3,)).counts_errors_once
     either = Plan({**chained((2, 1)).calls, 4: KernelCall(Kind.SUM, 1, inputs=(3, 2), terms=2)}, (4,))
     assert either.counts_errors_once, "terms are added up: a value has the larger error"
-    assert lower_to_units(TorchCompiler().compile(load_named("digits"))).counts_errors_once
-    monkeypatch.setattr(ir, "MAX_DEPENDENCY_BITS", 1)
+    assert lower_to_plan(TorchCompiler().compile(load_named("digits"))).counts_errors_once
+    monkeypatch.setattr(kernel_calls, "MAX_DEPENDENCY_BITS", 1)
     assert not chained((0, 1)).counts_errors_once
 
 
@@ -316,14 +316,14 @@ def test_relative_errors_add_up(steps: int, is_certified: bool):
     b = CircuitBuilder()
     top = b.sum(product(b, [0], [0]), num_units=1, weight=leaf([[2.0**-89]]))
     circuit = TorchCompiler(optimize=False).compile(b.build(top))
-    planned = plan_units(lower_to_units(circuit))
+    planned = run_passes(lower_to_plan(circuit))
     first = last = planned.outputs[0]
-    units, slots = dict(planned.calls), dict(planned.slots)
+    calls, slots = dict(planned.calls), dict(planned.slots)
     for number in range(100, 100 + steps):
-        units[number] = KernelCall(Kind.SUM, 1, units[first].sources, (last,))
+        calls[number] = KernelCall(Kind.SUM, 1, calls[first].sources, (last,))
         slots[number] = 1 - slots[last]
         last = number
-    repeated = program.NativeProgram(circuit, Plan(units, (last,), slots))
+    repeated = program.NativeProgram(circuit, Plan(calls, (last,), slots))
     found = repeated.run(repeated.packed().numbers.single, torch.zeros(1, 2, dtype=torch.int64))
     assert found is not None
     assert bool(found[1]) == is_certified

@@ -299,7 +299,7 @@ def test_negative_weights_run_the_circuit():
         fast(circuit, backend="native")
     made = explorer.fast(circuit)
     assert made.backend.name == "torch"
-    assert "native: not used: units have logarithms" in made.explain()
+    assert "native: not used: kernel calls have logarithms" in made.explain()
 
 
 @torch.no_grad()

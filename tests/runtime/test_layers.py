@@ -27,7 +27,7 @@ from explorer.errors import LoweringError
 from explorer.runtime import Certificate, fast
 from explorer.runtime.cuda.launches import plan_launches
 from explorer.runtime.native.training import TrainingProgram
-from explorer.runtime.units import Kind, lower_to_units, plan_units
+from explorer.runtime.plan import Kind, lower_to_plan, run_passes
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -131,12 +131,12 @@ def test_a_layer_is_trained_by_the_native_kernels(kind: type[TorchLayer]):
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_a_layer_has_a_triton_kernel_unless_it_is_listed(kind: type[TorchLayer]):
-    units = plan_units(lower_to_units(circuit_of(kind)))
+    plan = run_passes(lower_to_plan(circuit_of(kind)))
     if kind not in WITHOUT_TRITON:
-        assert plan_launches(units).units is units
+        assert plan_launches(plan).plan is plan
         return
-    with pytest.raises(LoweringError, match="there is no Triton kernel for units of kind tensor-dot"):
-        plan_launches(units)
+    with pytest.raises(LoweringError, match="there is no Triton kernel of kind tensor-dot"):
+        plan_launches(plan)
 
 
 def test_the_layer_of_a_user_is_refused_as_one():
@@ -151,7 +151,9 @@ def test_the_layer_of_a_user_is_refused_as_one():
     circuit.graph = type(circuit.graph)(
         {**circuit.graph.nodes, node: made}, circuit.graph.inputs, circuit.graph.outputs
     )
-    with pytest.raises(LoweringError, match=r"\(Reversed\) has no unit: a layer that a user declares runs in PyTorch"):
+    with pytest.raises(
+        LoweringError, match=r"\(Reversed\) has no kernel call: a layer that a user declares runs in PyTorch"
+    ):
         fast(circuit, backend="native")
 
 
@@ -177,9 +179,9 @@ def test_rearranged_units_are_evaluated_and_trained(sizes: tuple[int, ...], axes
 
 
 def test_units_in_the_same_order_are_not_copied():
-    counts = plan_units(lower_to_units(rearranged_circuit((1, 6), (-1, 0), repeats=3))).counts()
+    counts = run_passes(lower_to_plan(rearranged_circuit((1, 6), (-1, 0), repeats=3))).counts()
     assert Kind.REARRANGE.value not in counts
-    assert plan_units(lower_to_units(rearranged_circuit((3, 2), (1, 0), repeats=3))).counts()[Kind.REARRANGE.value] == 1
+    assert run_passes(lower_to_plan(rearranged_circuit((3, 2), (1, 0), repeats=3))).counts()[Kind.REARRANGE.value] == 1
 
 
 @torch.no_grad()
@@ -188,7 +190,7 @@ def test_rearranged_units_of_a_table_are_a_table():
     repeat = RearrangeLayer(num_input_units=2, num_output_units=4, sizes=(2, 2), axes=(0, -1))
     top = b.sum(b.add(repeat, [b.add(categorical())]), num_units=1, weight=leaf([[1.0, 2.0, 3.0, 4.0]]))
     circuit = TorchCompiler().compile(b.build(top))
-    assert plan_units(lower_to_units(circuit)).counts() == {"table": 1}
+    assert run_passes(lower_to_plan(circuit)).counts() == {"table": 1}
     for backend in ("native", "torch"):
         assert_equal(fast(circuit, backend=backend)(X[:, :1]), doubled(circuit)(X[:, :1]))
 

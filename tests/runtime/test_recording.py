@@ -1,4 +1,4 @@
-"""The trace of units: what passes combined, why they left a unit as it is, and that every step has the same values."""
+"""The trace of kernel calls: what passes combined, why they left one as it is; every step has the same values."""
 
 from textwrap import wrap
 
@@ -14,9 +14,9 @@ from explorer.bench import random_inputs
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, RuleError, ValueRangeError
 from explorer.levels import StatePass
+from explorer.runtime.plan import Plan, lower_to_plan, run_passes
 from explorer.runtime.recording.passes import passes
 from explorer.runtime.recording.snapshot import KernelsSnapshot
-from explorer.runtime.units import Plan, lower_to_units, plan_units
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
@@ -52,15 +52,15 @@ def sentences(trace: Trace) -> list[list[str]]:
     return [wrap(sentence_of(TraceIndex(trace), step.index), 100) for step in trace.steps]
 
 
-def units_after(trace: Trace, step: int | str) -> Plan:
+def plan_after(trace: Trace, step: int | str) -> Plan:
     found = trace.step(step).snapshot
     assert isinstance(found, KernelsSnapshot)
-    return found.units
+    return found.plan
 
 
-def in_order(units: Plan) -> list[tuple[object, ...]]:
-    """The units, each named by its position."""
-    places = {number: place for place, number in enumerate(units.calls)}
+def in_order(plan: Plan) -> list[tuple[object, ...]]:
+    """The kernel calls, each named by its position."""
+    places = {number: place for place, number in enumerate(plan.calls)}
     return [
         (
             one.kind,
@@ -68,9 +68,9 @@ def in_order(units: Plan) -> list[tuple[object, ...]]:
             one.sources,
             tuple(places[read] for read in one.inputs),
             one.terms,
-            units.slots.get(number),
+            plan.slots.get(number),
         )
-        for number, one in units.calls.items()
+        for number, one in plan.calls.items()
     ]
 
 
@@ -125,7 +125,7 @@ node 14: exists from step 2 to step 7
     )
 
 
-def test_each_unit_that_a_pass_left_has_its_reason():
+def test_each_call_that_a_pass_left_has_its_reason():
     trace = pairs_of_coins()
     left = {(step.pass_name, one.refusal.root): str(one.refusal.found) for step in trace.steps for one in step.refusals}
     assert left == snapshot(
@@ -146,10 +146,10 @@ def test_each_unit_that_a_pass_left_has_its_reason():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_recorded_units_are_those_that_are_run(name: str):
+def test_the_recorded_calls_are_those_that_are_run(name: str):
     compiled = TorchCompiler().compile(load_named(name))
     trace = explorer.record(compiled, level="kernels")
-    assert in_order(units_after(trace, -1)) == in_order(plan_units(lower_to_units(compiled)))
+    assert in_order(plan_after(trace, -1)) == in_order(run_passes(lower_to_plan(compiled)))
     assert sum(map(len, (step.rewrites for step in trace.steps))) > 0
 
 
@@ -185,13 +185,13 @@ def test_every_step_of_a_random_circuit_has_its_values_and_a_file_holds_them(
     expected = doubled(compiled)(given_rows).detach()
     for step in trace.steps:
         assert_equal(step.snapshot.results((given_rows,))[0], expected)
-    assert in_order(units_after(trace, -1)) == in_order(plan_units(lower_to_units(compiled)))
+    assert in_order(plan_after(trace, -1)) == in_order(run_passes(lower_to_plan(compiled)))
     data = trace_to_json(trace, times=False)
     assert trace_to_json(trace_from_json(data), times=False) == data
 
 
 @has_compiler
-def test_products_of_densities_are_one_unit_and_long_products_have_parts():
+def test_products_of_densities_are_one_call_and_long_products_have_parts():
     b = CircuitBuilder()
     zeros, ones = (TensorParameter((2,), initializer=ConstantInitializer(np.full(2, value))) for value in (0, 1))
     densities = [b.add(GaussianLayer(scope=(at,), num_output_units=2, mean=zeros, stddev=ones)) for at in range(3)]
@@ -232,11 +232,11 @@ def test_the_bytes_of_values_are_those_of_a_tile_of_rows():
 def test_some_passes_only():
     trace = explorer.record(load_named("digits"), level="kernels", pipeline=["combine-tables"])
     assert [step.path for step in trace.steps] == ["lower", "combine-tables"]
-    assert trace.stats(-1)["units"] < trace.stats(0)["units"]
+    assert trace.stats(-1)["calls"] < trace.stats(0)["calls"]
 
 
 def test_a_pass_that_raises_is_named_and_the_trace_up_to_it_is_kept(monkeypatch):
-    def broken(units, leave):
+    def broken(plan, leave):
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.setitem(passes.passes, "broken", StatePass("broken", broken, KERNELS))
@@ -253,6 +253,6 @@ def test_a_batch_has_at_least_one_row(level: str):
         explorer.record(load_named("digits"), level=level, batch_size=0)
 
 
-def test_a_module_has_no_units():
-    with pytest.raises(DataTypeError, match="expected a compiled circuit to lower to units, got Tanh"):
+def test_a_module_has_no_kernel_calls():
+    with pytest.raises(DataTypeError, match="expected a compiled circuit to lower to kernel calls, got Tanh"):
         explorer.record(nn.Tanh(), (torch.ones(2),), level="kernels")

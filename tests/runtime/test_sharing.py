@@ -1,4 +1,4 @@
-"""Threads that divide the units of a small batch: which units each computes, and the same values as with one thread."""
+"""Threads that divide the kernel calls of a small batch: who computes which, and the same values as with one thread."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -15,8 +15,8 @@ from explorer.errors import ValueRangeError
 from explorer.runtime import fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import evaluating
-from explorer.runtime.native.evaluating import SharedUnits, UnitShares, share_units
-from explorer.runtime.units import Kind, Plan, lower_to_units, plan_units
+from explorer.runtime.native.evaluating import CallShares, SharedCalls, share_calls
+from explorer.runtime.plan import Kind, Plan, lower_to_plan, run_passes
 from explorer.symbolic import CircuitBuilder, ConstantInitializer, PolynomialLayer, TensorParameter
 from explorer.templates import hmm, load_named
 from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, has_compiler
@@ -33,7 +33,7 @@ def threads_of_torch() -> Iterator[None]:
 
 @pytest.fixture
 def small_circuits_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("MIN_NS", 0), ("MAX_SLOWDOWN", 100), ("PARTS", 1)):  # few units do not divide well
+    for name, value in (("MIN_NS", 0), ("MAX_SLOWDOWN", 100), ("PARTS", 1)):  # few kernel calls do not divide well
         monkeypatch.setattr(evaluating, name, value)
 
 
@@ -44,29 +44,29 @@ def compiled(name: str) -> TorchCircuit:
 
 @cache
 def planned(circuit: TorchCircuit) -> Plan:
-    return plan_units(lower_to_units(circuit))
+    return run_passes(lower_to_plan(circuit))
 
 
-def shares_of(shared: SharedUnits) -> list[list[int]]:
-    """The units of each thread, and in the end the rest."""
-    order = [number for number, _ in shared.units.computed()]
+def shares_of(shared: SharedCalls) -> list[list[int]]:
+    """The kernel calls of each thread, and in the end the rest."""
+    order = [number for number, _ in shared.plan.computed()]
     return [[order.pop(0) for _ in range(count)] for count in shared.counts]
 
 
 @pytest.mark.parametrize("threads", THREADS)
 def test_threads_read_nothing_of_each_other(small_circuits_are_shared: None, threads: int):
     circuit = compiled("digits")
-    units = planned(circuit)
-    shared = share_units(units, circuit, 256, threads)
+    plan = planned(circuit)
+    shared = share_calls(plan, circuit, 256, threads)
     assert shared is not None
     *own, rest = shares_of(shared)
     assert len(own) == threads
-    assert sorted(chain(*own, rest)) == sorted(number for number, _ in units.computed())
+    assert sorted(chain(*own, rest)) == sorted(number for number, _ in plan.computed())
     for share in own:
-        read = {one for number in share for one in units.calls[number].inputs}
-        assert {one for one in read if units.calls[one].kind is not Kind.TABLE} <= set(share)
-        assert [number for number in units.calls if number in set(share)] == share
-    taken = [{shared.units.slots[number] for number in share} for share in own]
+        read = {one for number in share for one in plan.calls[number].inputs}
+        assert {one for one in read if plan.calls[one].kind is not Kind.TABLE} <= set(share)
+        assert [number for number in plan.calls if number in set(share)] == share
+    taken = [{shared.plan.slots[number] for number in share} for share in own]
     assert sum(map(len, taken)) == len(set().union(*taken))
 
 
@@ -77,30 +77,30 @@ def test_rows_of_a_slot_keep_their_places_while_threads_compute_some_of_them_eac
 ):
     """In the end each thread has its own rows: it may write them where another thread still reads others."""
     circuit = compiled(name)
-    shared = share_units(planned(circuit), circuit, 256, threads)
+    shared = share_calls(planned(circuit), circuit, 256, threads)
     assert shared is not None
-    units, slots, (*own, rest) = shared.units.calls, shared.units.slots, shares_of(shared)
+    calls, slots, (*own, rest) = shared.plan.calls, shared.plan.slots, shares_of(shared)
     widths, holds = dict[int, int](), dict[int, int]()
-    for number in shared.units.slots:
-        for one in units[number].inputs:
+    for number in shared.plan.slots:
+        for one in calls[number].inputs:
             assert one not in slots or holds[slots[one]] == one
         holds[slots[number]] = number
     for number in rest:
-        for one in (*units[number].inputs, number):
+        for one in (*calls[number].inputs, number):
             if one in slots:
-                assert widths.setdefault(slots[one], units[one].width) == units[one].width
+                assert widths.setdefault(slots[one], calls[one].width) == calls[one].width
     if name == "mnist":
-        assert shared.units.num_slots < sum(len({slots[one] for one in share}) for share in own) + len(rest)
+        assert shared.plan.num_slots < sum(len({slots[one] for one in share}) for share in own) + len(rest)
 
 
 @pytest.mark.parametrize("threads", [2, 8, 16])
 def test_threads_have_equal_work(threads: int):
     """The regions of an image are divided more than once, for more threads than it has quarters."""
     circuit = compiled("mnist")
-    units = planned(circuit)
-    shared = share_units(units, circuit, 256, threads)
+    plan = planned(circuit)
+    shared = share_calls(plan, circuit, 256, threads)
     assert shared is not None
-    costs = evaluating._costs(units, circuit, 256)
+    costs = evaluating._costs(plan, circuit, 256)
     *own, rest = [sum(costs[number] for number in share) for share in shares_of(shared)]
     assert len(own) == threads
     assert max(own) + rest / threads < 1.15 * sum(costs.values()) / threads
@@ -108,7 +108,7 @@ def test_threads_have_equal_work(threads: int):
 
 def test_a_chain_is_not_divided():
     circuit = TorchCompiler().compile(hmm(range(100), num_latent_states=16))
-    assert share_units(planned(circuit), circuit, 256, 2) is None
+    assert share_calls(planned(circuit), circuit, 256, 2) is None
 
 
 @pytest.mark.parametrize(
@@ -123,17 +123,17 @@ def test_a_chain_is_not_divided():
         ("digits", 16, 2, False),
     ],
 )
-def test_units_are_divided_in_calls_that_take_long_enough(name: str, rows: int, threads: int, is_shared: bool):
+def test_kernel_calls_are_divided_where_they_take_long_enough(name: str, rows: int, threads: int, is_shared: bool):
     """Two threads would read all tables of mnist for 128 rows each; of 257 rows, each has a tile."""
     circuit = compiled(name)
-    found = UnitShares(planned(circuit), circuit).for_threads(threads, rows)
+    found = CallShares(planned(circuit), circuit).for_threads(threads, rows)
     assert (found is not None) == is_shared
 
 
 @has_compiler
 @pytest.mark.parametrize("name", QUICK_CIRCUITS)
 @torch.no_grad()
-def test_values_do_not_depend_on_who_computes_units(small_circuits_are_shared: None, name: str):
+def test_values_do_not_depend_on_who_computes_calls(small_circuits_are_shared: None, name: str):
     circuit = compiled(name)
     x = random_inputs(circuit, 100)
     torch.set_num_threads(1)

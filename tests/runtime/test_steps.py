@@ -10,7 +10,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
 from explorer.runtime.grouped import evaluation, kernels, program
-from explorer.runtime.units import Kind
+from explorer.runtime.plan import Kind
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,

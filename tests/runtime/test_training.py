@@ -14,7 +14,7 @@ from explorer.errors import ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.kernel_types import TUCKER_VECTORS
-from explorer.runtime.units import Kind, lower_to_units
+from explorer.runtime.plan import Kind, lower_to_plan
 from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
 from explorer.templates import BinomialInput, load_named, tabular_data
 from tests.fuzzing import examples
@@ -96,7 +96,7 @@ def test_what_is_dropped_next_to_the_peak_of_densities_is_in_the_bound():
 @pytest.mark.parametrize(("states", "kind"), [(1 << 16, Kind.TABLE), ((1 << 16) + 1, Kind.DENSITY)])
 def test_states_of_tables_have_16_bits_and_larger_variables_are_evaluated(states: int, kind: Kind):
     compiled = compile_circuit(image_circuit(1, 2, units=2, states=states), fold=True, optimize=True)
-    assert {unit.kind for unit in lower_to_units(compiled).calls.values() if unit.variables} == {kind}
+    assert {call.kind for call in lower_to_plan(compiled).calls.values() if call.variables} == {kind}
     x = torch.tensor([[states - 1, 0], [states - 2, states - 1], [1, 2]])
     made = assert_trains(compiled, x)
     with torch.no_grad():
@@ -111,7 +111,7 @@ def test_tucker_products_of_any_width(units: int):
     circuit = image_circuit(2, 3, "quad-tree-2", "tucker", units=units, states=5)
     x = torch.randint(5, (37, 6), generator=torch.Generator().manual_seed(units))
     compiled = compile_circuit(circuit, fold=True, optimize=True)
-    assert Kind.TUCKER.value in lower_to_units(compiled).counts()
+    assert Kind.TUCKER.value in lower_to_plan(compiled).counts()
     made = assert_trains(compiled, x)
     assert isinstance(made.backend, NativeBackend)
     plan = made.backend.training.plan

@@ -9,7 +9,7 @@ from explorer.runtime import fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native.training import BAD_NUMBER, TrainingProgram
 from explorer.runtime.native.training_plan import SOFTMAX
-from explorer.runtime.units import Kind, lower_to_units
+from explorer.runtime.plan import Kind, lower_to_plan
 from explorer.symbolic import CircuitBuilder, EmbeddingLayer, KroneckerParameter, SoftmaxParameter, TensorParameter
 from tests.fuzzing import covering
 from tests.levels.modes import compile_circuit
@@ -22,7 +22,7 @@ STATES = 5
 
 
 def circuit_with(kind: Kind, units: int = 5) -> TorchCircuit:
-    """A circuit of 2x3 pixels that has units of a kind."""
+    """A circuit of 2x3 pixels that has kernel calls of a kind."""
     graph, layer = {
         Kind.SUM: ("quad-graph", "cp"),
         Kind.MIXING: ("quad-graph", "cp-t"),
@@ -30,7 +30,7 @@ def circuit_with(kind: Kind, units: int = 5) -> TorchCircuit:
     }[kind]
     circuit = image_circuit(2, 3, graph, layer, units=units, states=STATES)
     compiled = compile_circuit(circuit, fold=True, optimize=True).float()
-    assert kind.value in lower_to_units(compiled).counts()
+    assert kind.value in lower_to_plan(compiled).counts()
     return compiled
 
 

@@ -20,7 +20,7 @@ from explorer.runtime.native.library import load_library
 from explorer.runtime.native.structures import NativeBackwardCall, NativeForwardCall
 from explorer.runtime.native.threads import CALLERS, call_in_threads, find_start_team
 from explorer.runtime.native.training_plan import plan_training
-from explorer.runtime.units import Kind, lower_to_units, plan_training_units
+from explorer.runtime.plan import Kind, lower_to_plan, run_training_passes
 from explorer.symbolic import CircuitBuilder, GaussianLayer
 from tests.levels.modes import compile_circuit
 from tests.runtime.circuits import gradients, has_compiler, image_circuit, leaf
@@ -44,7 +44,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def images(inputs: str, rows: int) -> tuple[TorchCircuit, Tensor]:
-    """A circuit and images for it; with Gaussian inputs, the densities of a pixel are read by several units."""
+    """A circuit and images for it; with Gaussian inputs, the densities of a pixel are read by several kernel calls."""
     layer = "cp-t" if inputs == "gaussian" else "cp"
     circuit = compile_circuit(
         image_circuit(4, 4, layer=layer, units=4, inputs=inputs, states=32), fold=True, optimize=True
@@ -70,7 +70,7 @@ def test_gradients_are_right_and_the_same_bits_in_each_run(
 
 
 def test_a_tile_waits_for_all_users_of_a_density_in_the_previous_tile():
-    """The gradient of a density is a sum over units: in the tile before, none of them may add to it any more."""
+    """The gradient of a density is a sum over kernel calls: in the tile before, none of them may add to it any more."""
     b = CircuitBuilder()
     x, y, z = (
         b.add(GaussianLayer(scope=(v,), num_output_units=1, mean=leaf([float(v)]), stddev=leaf([1.0])))
@@ -79,24 +79,24 @@ def test_a_tile_waits_for_all_users_of_a_density_in_the_previous_tile():
     shared, other = b.hadamard(x, y), b.hadamard(x, z)
     near, far = b.hadamard(b.sum(shared, num_units=1), z), b.hadamard(b.sum(other, num_units=1), y)
     circuit = compile_circuit(b.build(b.sum(near, far, num_units=1)), fold=False, optimize=True)
-    units = list(plan_training_units(lower_to_units(circuit)).calls.values())
+    calls = list(run_training_passes(lower_to_plan(circuit)).calls.values())
     turns = plan_training(circuit, 4).turns
     readers = [
-        [at for at, unit in enumerate(units) if unit.kind is Kind.GAUSSIAN and density in unit.sources]
-        for density in {source for unit in units if unit.kind is Kind.GAUSSIAN for source in unit.sources}
+        [at for at, call in enumerate(calls) if call.kind is Kind.GAUSSIAN and density in call.sources]
+        for density in {source for call in calls if call.kind is Kind.GAUSSIAN for source in call.sources}
     ]
     assert sorted(map(len, readers)) == [2, 2, 2]
     for first, second in readers:  # the pass begins with the second
-        assert turns[second] >= len(units) - first
-    sums = [at for at, unit in enumerate(units) if unit.kind is Kind.SUM]
-    assert [turns[at] for at in sums] == [len(units) - at for at in sums]
+        assert turns[second] >= len(calls) - first
+    sums = [at for at, call in enumerate(calls) if call.kind is Kind.SUM]
+    assert [turns[at] for at in sums] == [len(calls) - at for at in sums]
 
 
 @pytest.fixture
 def calls(
     monkeypatch: pytest.MonkeyPatch, threads: Callable[[int], None]
 ) -> tuple[NativeForwardCall, NativeBackwardCall]:
-    """The calls of a step for two tiles of a circuit whose units share densities: only the first one is made."""
+    """The calls of a step for two tiles of a circuit whose kernel calls share densities: only the first one is made."""
     threads(2)
     found: list[Any] = []
 
@@ -115,7 +115,7 @@ def calls(
 
 
 def test_a_tile_goes_back_as_far_as_the_one_before_allows(calls: tuple[NativeForwardCall, NativeBackwardCall]):
-    """The second tile, next to one that goes back a unit at a time."""
+    """The second tile, next to one that goes back one kernel call at a time."""
     call = calls[1]
     kept: Any = call.kept  # type: ignore[attr-defined]
     program, done = kept[0], kept[-1][:, 0]

@@ -32,7 +32,7 @@ from explorer.errors import (
 )
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.cuda.program import LaunchProgram
-from explorer.runtime.units import Kind
+from explorer.runtime.plan import Kind
 from explorer.symbolic import Circuit
 from explorer.templates import load_named
 from tests.fuzzing import examples
@@ -139,7 +139,7 @@ def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
     try:
         LaunchProgram(compiled)
     except LoweringError:
-        return  # a kind of unit that has no kernel
+        return  # a kind of kernel call that Triton has not
     assert_computes(compiled, torch.from_numpy(np.ascontiguousarray(x)))
 
 
@@ -311,14 +311,14 @@ def test_copies_and_pickles_are_independent(small: TorchCircuit):
 
 
 @torch.no_grad()
-def test_values_of_a_slot_are_read_before_another_unit_gets_it():
+def test_values_of_a_slot_are_read_before_another_call_gets_it():
     program = LaunchProgram(compile_circuit(image_circuit(8, 8, units=2)))
-    launches, units = program.launches, program.units.calls
+    launches, calls = program.launches, program.plan.calls
     holds: dict[tuple[int, int], int] = {}
     for launch in launches.launches:
         for number in launch.members:
-            for one in units[number].inputs:
-                assert units[one].kind is Kind.TABLE or holds[units[one].width, launches.slots[one]] == one
+            for one in calls[number].inputs:
+                assert calls[one].kind is Kind.TABLE or holds[calls[one].width, launches.slots[one]] == one
         holds.update({(launch.width, launches.slots[number]): number for number in launch.members})
     assert sum(launches.num_slots.values()) < len(launches.slots)
 

@@ -134,7 +134,7 @@ def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
     try:
         LaunchTraining(compiled)
     except LoweringError:
-        return  # a kind of unit that has no kernel
+        return  # a kind of kernel call that Triton has not
     assert_trains(compiled, torch.from_numpy(np.ascontiguousarray(x)))
 
 

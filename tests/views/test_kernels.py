@@ -1,4 +1,4 @@
-"""The level of kernel calls as pictures: units are cells at their variables, tables are read, slots are places."""
+"""The level of kernel calls as pictures: they are cells at their variables, tables are read, slots are places."""
 
 from xml.etree import ElementTree
 
@@ -76,7 +76,7 @@ def test_a_combined_table_comes_from_the_cells_of_a_sum_and_of_its_table(index):
     assert all(len(origins[cell]) == 2 for cell in plate["cells"])
 
 
-def test_tables_are_not_missed_among_measured_units(index):
+def test_tables_are_not_missed_among_measured_calls(index):
     last = index.trace.steps[-1]
     time = PartTime(Estimate(1.0, 1.0, 1.0, 1.0, 1.0, 6, 0.96), roof_ms=0.25)
     computed = [node for node, record in last.snapshot.graph.nodes.items() if record.title != "Table"]

@@ -1,1 +1,1 @@
-"""Circuits on CUDA by Triton kernels: all units of one shape and level in one launch."""
+"""Circuits on CUDA by Triton kernels: all kernel calls of one shape and level in one launch."""

@@ -20,7 +20,7 @@ from explorer.runtime.cuda.blocks import (
 from explorer.runtime.cuda.evaluation import Evaluation
 from explorer.runtime.cuda.launches import Launch, LaunchIndices
 from explorer.runtime.graphs import launcher
-from explorer.runtime.units import Kind
+from explorer.runtime.plan import Kind
 
 BATCH_BLOCK = 32
 """Rows of the batch that the gradient of a weight adds at a time."""
@@ -40,7 +40,7 @@ def pass_back(
 ) -> Gradients:
     """The gradients of what an evaluation read, from that of the outputs (B, outputs, classes).
 
-    `alone` says by launch of each read whether it is the only one of the unit that it reads; `outputs` are slots.
+    `alone` says by launch of each read whether it is the only one of the call that it reads; `outputs` are slots.
     """
     scale = _scale(gradient)
     return _Backward(evaluation, alone, certified, scale).gradients(outputs, gradient / scale)

@@ -1,6 +1,6 @@
 """The Triton kernels of the backward pass, with scales as constants; see `explorer/runtime/README.md`.
 
-Gradients of values are in slots like these, those of tables in rows of a table. A unit that is the only one to read
+Gradients of values are in slots like these, those of tables in rows of a table. A call that is the only one to read
 another writes its gradient; others, and all that read tables, add to it.
 """
 
@@ -22,10 +22,10 @@ from explorer.runtime.cuda.rows import (
 
 @triton.jit
 def _by_term(
-    reads, unit, h, states, batch, b, in_batch, scales, scales_apart, TERMS: tl.constexpr, FACTORS: tl.constexpr,
+    reads, call, h, states, batch, b, in_batch, scales, scales_apart, TERMS: tl.constexpr, FACTORS: tl.constexpr,
 ):  # fmt: skip
     """Return what the product of a term was multiplied by, so that all terms have one scale."""
-    first = unit * (TERMS * FACTORS)
+    first = call * (TERMS * FACTORS)
     top = product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
     for other in range(1, TERMS):
         at = first + other * FACTORS
@@ -35,9 +35,9 @@ def _by_term(
 
 
 @triton.jit
-def _of_outputs(unit, slots, gradients, factors, certified, b, k, in_batch, in_width, batch, WIDTH: tl.constexpr):
-    """The gradients of the elements k of a unit before they were multiplied by a power of two; 0 if not certified."""
-    row = tl.load(slots + unit) * batch + b
+def _of_outputs(call, slots, gradients, factors, certified, b, k, in_batch, in_width, batch, WIDTH: tl.constexpr):
+    """The gradients of the elements k of a call before they were multiplied by a power of two; 0 if not certified."""
+    row = tl.load(slots + call) * batch + b
     is_used = (tl.load(certified + b, mask=in_batch, other=0) != 0) & in_batch
     by = tl.load(factors + row, mask=is_used, other=0.0)
     mask = is_used[:, None] & in_width[None, :]
@@ -89,7 +89,7 @@ def sums_back(
     PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The gradients of what sums read."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     h = tl.program_id(1) // IN_BLOCKS
     i = (tl.program_id(1) % IN_BLOCKS) * BLOCK_IN + tl.arange(0, BLOCK_IN)
@@ -100,16 +100,16 @@ def sums_back(
         o = start + tl.arange(0, BLOCK_OUT)
         in_width = o < WIDTH
         of_outputs, is_used = _of_outputs(
-            unit, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
+            call, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
         )  # fmt: skip
-        place = place_of_weight(unit, h * IN_WIDTH + i, o, WIDTH, TERMS * IN_WIDTH, True)
+        place = place_of_weight(call, h * IN_WIDTH + i, o, WIDTH, TERMS * IN_WIDTH, True)
         weight = tl.load(weights + place, mask=in_product[:, None] & in_width[None, :], other=0.0)
         found += tl.dot(of_outputs, tl.trans(weight), input_precision=PRECISION)
     if TERMS > 1:
         found *= _by_term(
-            reads, unit, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS
+            reads, call, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS
         )[:, None]  # fmt: skip
-    at = unit * (TERMS * FACTORS) + h * FACTORS
+    at = call * (TERMS * FACTORS) + h * FACTORS
     _pass_on_product(
         reads, alone, at, states, batch, b, is_used, in_batch, i, in_product, found, values, values_apart,
         gradients, gradients_apart, IN_WIDTH, FACTORS,
@@ -126,27 +126,27 @@ def weights_of_sums_back(
 ):  # fmt: skip
     """The gradients of the weights of sums: a program adds the rows of the batch in their order."""
     blocks: tl.constexpr = TERMS * IN_BLOCKS
-    unit = (tl.program_id(0) // blocks).to(tl.int64)
+    call = (tl.program_id(0) // blocks).to(tl.int64)
     h = (tl.program_id(0) % blocks) // IN_BLOCKS
     i = (tl.program_id(0) % IN_BLOCKS) * BLOCK_IN + tl.arange(0, BLOCK_IN)
     o = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     in_product, in_width = i < IN_WIDTH, o < WIDTH
-    at = unit * (TERMS * FACTORS) + h * FACTORS
+    at = call * (TERMS * FACTORS) + h * FACTORS
     found = tl.zeros((BLOCK_IN, BLOCK_OUT), tl.float32)
     for start in range(0, batch, BLOCK_BATCH):
         b = start + tl.arange(0, BLOCK_BATCH)
         in_batch = b < batch
         of_outputs, is_used = _of_outputs(
-            unit, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
+            call, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
         )  # fmt: skip
         product = product_of(
             reads, at, states, batch, b, is_used, i, in_product, values, values_apart, IN_WIDTH, FACTORS
         )  # fmt: skip
         if TERMS > 1:
-            by = _by_term(reads, unit, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS)
+            by = _by_term(reads, call, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS)
             product *= tl.where(is_used, by, 0.0)[:, None]
         found += tl.dot(tl.trans(product), of_outputs, input_precision=PRECISION)
-    place = place_of_weight(unit, h * IN_WIDTH + i, o, WIDTH, TERMS * IN_WIDTH, True)
+    place = place_of_weight(call, h * IN_WIDTH + i, o, WIDTH, TERMS * IN_WIDTH, True)
     tl.store(found_weights + place, found * tl.load(scale), mask=in_product[:, None] & in_width[None, :])
 
 
@@ -159,21 +159,21 @@ def mixtures_back(
     BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """The gradients of what mixtures, or products, read."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     h = tl.program_id(1)
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < WIDTH
     found, is_used = _of_outputs(
-        unit, slots, out_gradients, out_factors, certified, b, k, in_batch, in_width, batch, WIDTH
+        call, slots, out_gradients, out_factors, certified, b, k, in_batch, in_width, batch, WIDTH
     )  # fmt: skip
     if WEIGHTED:
-        weight = tl.load(weights + unit * (TERMS * WIDTH) + k * TERMS + h, mask=in_width, other=0.0)
+        weight = tl.load(weights + call * (TERMS * WIDTH) + k * TERMS + h, mask=in_width, other=0.0)
         found *= weight[None, :]
         if TERMS > 1:
-            by = _by_term(reads, unit, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS)
+            by = _by_term(reads, call, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS)
             found *= tl.where(is_used, by, 0.0)[:, None]
-    at = unit * (TERMS * FACTORS) + h * FACTORS
+    at = call * (TERMS * FACTORS) + h * FACTORS
     _pass_on_product(
         reads, alone, at, states, batch, b, is_used, in_batch, k, in_width, found, values, values_apart,
         gradients, gradients_apart, WIDTH, FACTORS,
@@ -188,25 +188,25 @@ def weights_of_mixtures_back(
     BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """The gradients of the weights of mixtures: a program adds the rows of the batch in their order."""
-    unit, h = (tl.program_id(0) // TERMS).to(tl.int64), tl.program_id(0) % TERMS
+    call, h = (tl.program_id(0) // TERMS).to(tl.int64), tl.program_id(0) % TERMS
     k = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     in_width = k < WIDTH
-    at = unit * (TERMS * FACTORS) + h * FACTORS
+    at = call * (TERMS * FACTORS) + h * FACTORS
     found = tl.zeros((BLOCK_OUT,), tl.float32)
     for start in range(0, batch, BLOCK_BATCH):
         b = start + tl.arange(0, BLOCK_BATCH)
         in_batch = b < batch
         of_outputs, is_used = _of_outputs(
-            unit, slots, out_gradients, out_factors, certified, b, k, in_batch, in_width, batch, WIDTH
+            call, slots, out_gradients, out_factors, certified, b, k, in_batch, in_width, batch, WIDTH
         )  # fmt: skip
         product = product_of(
             reads, at, states, batch, b, is_used, k, in_width, values, values_apart, WIDTH, FACTORS
         )  # fmt: skip
         if TERMS > 1:
-            by = _by_term(reads, unit, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS)
+            by = _by_term(reads, call, h, states, batch, b, in_batch, scales, scales_apart, TERMS, FACTORS)
             product *= tl.where(is_used, by, 0.0)[:, None]
         found += tl.sum(product * of_outputs, axis=0)
-    tl.store(found_weights + unit * (TERMS * WIDTH) + k * TERMS + h, found * tl.load(scale), mask=in_width)
+    tl.store(found_weights + call * (TERMS * WIDTH) + k * TERMS + h, found * tl.load(scale), mask=in_width)
 
 
 @triton.jit(do_not_specialize=STRIDES)
@@ -218,23 +218,23 @@ def tuckers_back(
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The gradients of what Tucker products read."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     j, o = tl.arange(0, BLOCK_IN), tl.arange(0, BLOCK_OUT)
     in_batch, in_right, in_width = b < batch, j < RIGHT, o < WIDTH
     of_outputs, is_used = _of_outputs(
-        unit, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
+        call, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
     )  # fmt: skip
-    row, is_table = row_of(reads, unit * 2, states, batch, b, in_batch)
-    right_row, right_is_table = row_of(reads, unit * 2 + 1, states, batch, b, in_batch)
+    row, is_table = row_of(reads, call * 2, states, batch, b, in_batch)
+    right_row, right_is_table = row_of(reads, call * 2 + 1, states, batch, b, in_batch)
     left = values + is_table * values_apart + row * LEFT
     right = right_values + right_is_table * right_values_apart + right_row * RIGHT
     left_to = gradients + is_table * gradients_apart + row * LEFT
     y = tl.load(right[:, None] + j[None, :], mask=is_used[:, None] & in_right[None, :], other=0.0)
-    is_alone = tl.load(alone + unit * 2)
+    is_alone = tl.load(alone + call * 2)
     found = tl.zeros((BLOCK_BATCH, BLOCK_IN), tl.float32)
     for i in range(LEFT):
-        place = place_of_weight(unit, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, True)
+        place = place_of_weight(call, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, True)
         weight = tl.load(weights + place, mask=in_right[:, None] & in_width[None, :], other=0.0)
         of_product = tl.dot(of_outputs, tl.trans(weight), input_precision=PRECISION)
         x = tl.load(left + i, mask=is_used, other=0.0)
@@ -245,7 +245,7 @@ def tuckers_back(
         else:
             tl.atomic_add(left_to + i, of_left, mask=is_used, sem="relaxed")
     _pass_on(
-        reads, alone, unit * 2 + 1, states, batch, b, is_used, in_batch, j, in_right, found,
+        reads, alone, call * 2 + 1, states, batch, b, is_used, in_batch, j, in_right, found,
         right_gradients, right_gradients_apart, RIGHT,
     )  # fmt: skip
 
@@ -258,7 +258,7 @@ def weights_of_tuckers_back(
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The gradients of the weights of Tucker products: a program adds the rows of the batch in their order."""
-    unit, i = (tl.program_id(0) // LEFT).to(tl.int64), tl.program_id(0) % LEFT
+    call, i = (tl.program_id(0) // LEFT).to(tl.int64), tl.program_id(0) % LEFT
     j = tl.program_id(1) * BLOCK_IN + tl.arange(0, BLOCK_IN)
     o = tl.program_id(2) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     in_right, in_width = j < RIGHT, o < WIDTH
@@ -267,13 +267,13 @@ def weights_of_tuckers_back(
         b = start + tl.arange(0, BLOCK_BATCH)
         in_batch = b < batch
         of_outputs, is_used = _of_outputs(
-            unit, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
+            call, slots, out_gradients, out_factors, certified, b, o, in_batch, in_width, batch, WIDTH
         )  # fmt: skip
-        row, is_table = row_of(reads, unit * 2, states, batch, b, in_batch)
-        right_row, right_is_table = row_of(reads, unit * 2 + 1, states, batch, b, in_batch)
+        row, is_table = row_of(reads, call * 2, states, batch, b, in_batch)
+        right_row, right_is_table = row_of(reads, call * 2 + 1, states, batch, b, in_batch)
         x = tl.load(values + is_table * values_apart + row * LEFT + i, mask=is_used, other=0.0)
         right = right_values + right_is_table * right_values_apart + right_row * RIGHT
         y = tl.load(right[:, None] + j[None, :], mask=is_used[:, None] & in_right[None, :], other=0.0)
         found += tl.dot(tl.trans(y * x[:, None]), of_outputs, input_precision=PRECISION)
-    place = place_of_weight(unit, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, True)
+    place = place_of_weight(call, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, True)
     tl.store(found_weights + place, found * tl.load(scale), mask=in_right[:, None] & in_width[None, :])

@@ -28,7 +28,7 @@ from explorer.runtime.grouped.evaluation import MAX_DENSITIES
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.packed_tensors import PackedTensors, Tables
-from explorer.runtime.units import Kind
+from explorer.runtime.plan import Kind
 
 Results = tuple[Tensor, Tensor, Tensor]
 """Logarithms (B, outputs, classes), which rows (B) are certified, and two flags.
@@ -110,8 +110,8 @@ class Evaluation:
         )  # fmt: skip
 
     def _write(self) -> Results:
-        outputs = self.launches.units.outputs
-        width = self.launches.units.calls[outputs[0]].width
+        outputs = self.launches.plan.outputs
+        width = self.launches.plan.calls[outputs[0]].width
         found = torch.empty((self.batch, len(outputs), width), device=self.x.device)
         certified = torch.empty(self.batch, dtype=torch.int8, device=self.x.device)
         out, size = power_of_two(width), rows_beside(power_of_two(width), 32)
@@ -175,7 +175,7 @@ class Evaluation:
     def _rearrangements(self, launch: Launch, indices: LaunchIndices) -> None:
         grid, size, out = self._row_blocks(launch)
         launcher(kernels.rearrangements, grid)(
-            indices.reads, self.states, indices.units, *self.read_of(launch.in_width), indices.slots,
+            indices.reads, self.states, indices.positions, *self.read_of(launch.in_width), indices.slots,
             *self._written(launch.width)[:3], self.batch, blocks(self.batch, size),
             WIDTH=launch.width, IN_WIDTH=launch.in_width, BLOCK_BATCH=size, BLOCK_OUT=out,
         )  # fmt: skip

@@ -77,11 +77,11 @@ def sums(
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """y[o] = sum_h sum_i w[h, i, o] prod_c x_hc[i]; rows that are in several blocks are written as they are."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     o = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, o < WIDTH
-    first = unit * (TERMS * FACTORS)
+    first = call * (TERMS * FACTORS)
     top = product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
     for h in range(1, TERMS):
         at = first + h * FACTORS
@@ -94,7 +94,7 @@ def sums(
         if TERMS > 1:
             by = exponential(product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top)
         one = product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
-        norm = tl.load(norms + unit * TERMS + h)
+        norm = tl.load(norms + call * TERMS + h)
         bound += term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
         for start in range(0, IN_WIDTH, BLOCK_IN):
             i = start + tl.arange(0, BLOCK_IN)
@@ -104,12 +104,12 @@ def sums(
             )  # fmt: skip
             if TERMS > 1:
                 product *= by[:, None]
-            at_weight = place_of_weight(unit, h * IN_WIDTH + i, o, WIDTH, TERMS * IN_WIDTH, KEEP)
+            at_weight = place_of_weight(call, h * IN_WIDTH + i, o, WIDTH, TERMS * IN_WIDTH, KEEP)
             mask = in_product[:, None] & in_width[None, :]
             weight = tl.load(weights + at_weight, mask=mask, other=0.0)
             found += tl.dot(product, weight, input_precision=PRECISION)
     write_block(
-        found, top, bound, tl.load(slots + unit), b, o, in_batch, in_width, out_values, out_scales, out_bounds,
+        found, top, bound, tl.load(slots + call), b, o, in_batch, in_width, out_values, out_scales, out_bounds,
         out_factors, batch, WIDTH, SPLIT, KEEP,
     )  # fmt: skip
 
@@ -120,11 +120,11 @@ def rescale(
     WIDTH: tl.constexpr, KEEP: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """Divide rows that were written as they are by the power of two of their largest element."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < WIDTH
-    slot = tl.load(slots + unit)
+    slot = tl.load(slots + call)
     row = slot * batch + b
     mask = in_batch[:, None] & in_width[None, :]
     found = tl.load(values + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
@@ -144,12 +144,12 @@ def tuckers(
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """y[o] = sum_ij w[i, j, o] x_0[i] x_1[j]; rows that are in several blocks are written as they are."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     o = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, o < WIDTH
-    row, is_table = row_of(reads, unit * 2, states, batch, b, in_batch)
-    right_row, right_is_table = row_of(reads, unit * 2 + 1, states, batch, b, in_batch)
+    row, is_table = row_of(reads, call * 2, states, batch, b, in_batch)
+    right_row, right_is_table = row_of(reads, call * 2 + 1, states, batch, b, in_batch)
     left = values + is_table * values_apart + row * LEFT
     right = right_values + right_is_table * right_values_apart + right_row * RIGHT
     found = tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
@@ -160,7 +160,7 @@ def tuckers(
         mask = in_right[:, None] & in_width[None, :]
         for i in range(LEFT):
             x = tl.load(left + i, mask=in_batch, other=0.0)
-            at = place_of_weight(unit, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, KEEP)
+            at = place_of_weight(call, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, KEEP)
             weight = tl.load(weights + at, mask=mask, other=0.0)
             found += tl.dot(y * x[:, None], weight, input_precision=PRECISION)
     scale, bound = tucker_scale_and_bound(
@@ -168,9 +168,9 @@ def tuckers(
         right_scales, right_bounds, right_scales_apart, right_bounds_apart,
     )  # fmt: skip
     by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
-    bound = term_bound(bound, by, tl.load(norms + unit), underflow, 4.0, False)
+    bound = term_bound(bound, by, tl.load(norms + call), underflow, 4.0, False)
     write_block(
-        found, scale, bound, tl.load(slots + unit), b, o, in_batch, in_width, out_values, out_scales, out_bounds,
+        found, scale, bound, tl.load(slots + call), b, o, in_batch, in_width, out_values, out_scales, out_bounds,
         out_factors, batch, WIDTH, SPLIT, KEEP,
     )  # fmt: skip
 
@@ -185,12 +185,12 @@ def kroneckers(
     LEFT: tl.constexpr, RIGHT: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """y[i*J + j] = x_0[i] x_1[j]."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < LEFT * RIGHT
-    row, is_table = row_of(reads, unit * 2, states, batch, b, in_batch)
-    right_row, right_is_table = row_of(reads, unit * 2 + 1, states, batch, b, in_batch)
+    row, is_table = row_of(reads, call * 2, states, batch, b, in_batch)
+    right_row, right_is_table = row_of(reads, call * 2 + 1, states, batch, b, in_batch)
     left = values + is_table * values_apart + row * LEFT
     right = right_values + right_is_table * right_values_apart + right_row * RIGHT
     mask = in_batch[:, None] & in_width[None, :]
@@ -200,7 +200,7 @@ def kroneckers(
         row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
         right_scales, right_bounds, right_scales_apart, right_bounds_apart,
     )  # fmt: skip
-    slot = tl.load(slots + unit)
+    slot = tl.load(slots + call)
     write_rows(
         found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_bounds, batch,
         LEFT * RIGHT, False,
@@ -215,17 +215,17 @@ def rearrangements(
     WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """y[o] = x[i_o]."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < WIDTH
     position = tl.load(units_read + k, mask=in_width, other=0)
     found = product_of(
-        reads, unit, states, batch, b, in_batch, position, in_width, values, values_apart, IN_WIDTH, 1
+        reads, call, states, batch, b, in_batch, position, in_width, values, values_apart, IN_WIDTH, 1
     )  # fmt: skip
-    scale = product_scale(reads, unit, states, batch, b, in_batch, scales, scales_apart, 1)
-    bound = product_bound(reads, unit, states, batch, b, in_batch, bounds, bounds_apart, 1)
-    slot = tl.load(slots + unit)
+    scale = product_scale(reads, call, states, batch, b, in_batch, scales, scales_apart, 1)
+    bound = product_bound(reads, call, states, batch, b, in_batch, bounds, bounds_apart, 1)
+    slot = tl.load(slots + call)
     write_rows(
         found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_bounds, batch,
         WIDTH, False,
@@ -241,11 +241,11 @@ def mixtures(
     BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """y[k] = sum_h w[h, k] prod_c x_hc[k], or prod_c x_c[k] without weights."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < WIDTH
-    first = unit * (TERMS * FACTORS)
+    first = call * (TERMS * FACTORS)
     top = product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
     for h in range(1, TERMS):
         at = first + h * FACTORS
@@ -263,14 +263,14 @@ def mixtures(
                     product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top
                 )  # fmt: skip
                 product *= by[:, None]
-            norm = tl.load(norms + unit * TERMS + h)
+            norm = tl.load(norms + call * TERMS + h)
             bound += term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
-            at_weight = unit * (TERMS * WIDTH) + (k * TERMS + h if KEEP else h * WIDTH + k)
+            at_weight = call * (TERMS * WIDTH) + (k * TERMS + h if KEEP else h * WIDTH + k)
             weight = tl.load(weights + at_weight, mask=in_width, other=0.0)
             found += product * weight[None, :]
         else:
             found, bound = product, one
-    slot = tl.load(slots + unit)
+    slot = tl.load(slots + call)
     write_rows(
         found, top, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
             WIDTH, KEEP,
@@ -279,22 +279,22 @@ def mixtures(
 
 @triton.jit
 def gaussians(
-    variables, points, means, factors, constants, slots, out_values, out_scales, out_bounds, units, batch, batch_blocks,
+    variables, points, means, factors, constants, slots, out_values, out_scales, out_bounds, calls, batch, batch_blocks,
     WIDTH: tl.constexpr, COUNT: tl.constexpr, MANY: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """sum_c constant_c - (factor_c (x_c - mean_c))^2, of which the largest in a row is its scale."""
-    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < WIDTH
-    found = tl.load(constants + unit * WIDTH + k, mask=in_width, other=-float("inf"))[None, :]
+    found = tl.load(constants + call * WIDTH + k, mask=in_width, other=-float("inf"))[None, :]
     found = found + tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
     if MANY:
         found = found.to(tl.float64)
     for c in range(COUNT):
-        variable = tl.load(variables + unit * COUNT + c)
+        variable = tl.load(variables + call * COUNT + c)
         x = tl.load(points + variable * batch + b, mask=in_batch, other=0.0)
-        at = (c * units + unit) * WIDTH + k
+        at = (c * calls + call) * WIDTH + k
         z = x[:, None] - tl.load(means + at, mask=in_width, other=0.0)[None, :]
         z *= tl.load(factors + at, mask=in_width, other=0.0)[None, :]
         if MANY:
@@ -306,7 +306,7 @@ def gaussians(
     below = found - top[:, None]
     value = tl.where(below < LOWEST, 0.0, tl.exp(below))
     bound = tl.where(tl.abs(top) < float("inf"), DROPPED, float("inf"))
-    row = tl.load(slots + unit) * batch + b
+    row = tl.load(slots + call) * batch + b
     tl.store(out_values + row[:, None] * WIDTH + k[None, :], value, mask=in_batch[:, None] & in_width[None, :])
     tl.store(out_scales + row, top.to(tl.float64), mask=in_batch)
     tl.store(out_bounds + row, bound, mask=in_batch)
@@ -344,7 +344,7 @@ def bound_weights(
     BLOCK_OUT: tl.constexpr, BLOCK_IN: tl.constexpr,
 ):  # fmt: skip
     """For each term the largest sum of the weights of an output, rounded up; and whether one is negative or NaN."""
-    unit, h = (tl.program_id(0) // TERMS).to(tl.int64), tl.program_id(0) % TERMS
+    call, h = (tl.program_id(0) // TERMS).to(tl.int64), tl.program_id(0) % TERMS
     largest = tl.zeros((BLOCK_OUT,), tl.float64)
     is_bad = tl.zeros((BLOCK_OUT,), tl.int32)
     for first in range(0, WIDTH, BLOCK_OUT):
@@ -352,11 +352,11 @@ def bound_weights(
         total = tl.zeros((BLOCK_OUT,), tl.float64)
         for start in range(0, COUNT, BLOCK_IN):
             i = start + tl.arange(0, BLOCK_IN)
-            at = (unit * WIDTH + o[:, None]) * (TERMS * COUNT) + h * COUNT + i[None, :]
+            at = (call * WIDTH + o[:, None]) * (TERMS * COUNT) + h * COUNT + i[None, :]
             weight = tl.load(weights + at, mask=(o < WIDTH)[:, None] & (i < COUNT)[None, :], other=0.0)
             total += tl.sum(weight.to(tl.float64), axis=1)
             is_bad = tl.maximum(is_bad, tl.max(tl.where(weight >= 0, 0, 1), axis=1))
         largest = tl.maximum(largest, total)
     norm = (tl.max(largest, axis=0) * margin).to(tl.float32)
-    tl.store(norms + unit * TERMS + h, tl.maximum(norm, SMALLEST))
+    tl.store(norms + call * TERMS + h, tl.maximum(norm, SMALLEST))
     tl.atomic_max(has_bad, tl.max(is_bad, axis=0))

@@ -1,4 +1,4 @@
-"""Units in launches: those of one shape and level are computed together; values are kept in slots by width.
+"""Kernel calls in launches: those of one shape and level are computed together; values are kept in slots by width.
 
 What a launch reads and writes are integers on a device.
 """
@@ -14,17 +14,17 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.packed import columns_of, state_of
-from explorer.runtime.units import OF_ONE_LAYER, Kind, Plan, SlotStep, num_states, slots_by_width, units_read
+from explorer.runtime.plan import OF_ONE_LAYER, Kind, Plan, SlotStep, num_states, slots_by_width, units_read
 
 MAX_WIDTH = 8192
-"""Maximum width of a unit: a program of a kernel has whole rows."""
+"""Maximum width of a call: a program of a kernel has whole rows."""
 
 WITHOUT_KERNEL = (Kind.TENSOR_DOT,)
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Units of one shape that no other of them reads: one launch of a kernel.
+    """Calls of one shape that no other of them reads: one launch of a kernel.
 
     `widths` are those of the factors of a term, the same for all terms. `variables` are by factor of a density.
     """
@@ -53,11 +53,11 @@ class Launch:
 class Launches:
     """The launches of a circuit in order.
 
-    A unit has a slot among those of its width, which a later unit gets once no launch reads it any more. `tables` are
+    A call has a slot among those of its width, which a later call gets once no launch reads it any more. `tables` are
     those that are read, by width.
     """
 
-    units: Plan
+    plan: Plan
     launches: tuple[Launch, ...]
     slots: Mapping[int, int]
     num_slots: Mapping[int, int]
@@ -65,67 +65,67 @@ class Launches:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """The widths of units and of tables."""
+        """The widths of calls and of tables."""
         return tuple(dict.fromkeys((*self.num_slots, *self.tables)))
 
     def __repr__(self) -> str:
-        return f"<Launches: {len(self.launches)} of {sum(len(launch.members) for launch in self.launches)} units>"
+        return f"<Launches: {len(self.launches)} of {sum(len(launch.members) for launch in self.launches)} calls>"
 
 
-def plan_launches(units: Plan, *, keep: bool = False) -> Launches:
-    """The launches of planned units; with `keep` each unit has a slot of its own, whose values stay.
+def plan_launches(plan: Plan, *, keep: bool = False) -> Launches:
+    """The launches of planned calls; with `keep` each call has a slot of its own, whose values stay.
 
-    Raises: LoweringError for a kind of unit that has no kernel, or a width above `MAX_WIDTH`.
+    Raises: LoweringError for a kind of call that has no kernel, or a width above `MAX_WIDTH`.
     """
-    for number, unit in units.computed():
-        if unit.kind in WITHOUT_KERNEL:
-            raise LoweringError(f"there is no Triton kernel for units of kind {unit.kind.value}, such as %{number}")
-        if unit.width > MAX_WIDTH:
-            raise LoweringError(f"unit %{number} has a width of {unit.width}; Triton kernels take up to {MAX_WIDTH}")
-    launches = tuple(_launch(units, members) for members in _members(units))
-    widths = {number: unit.width for number, unit in units.computed()}
+    for number, call in plan.computed():
+        if call.kind in WITHOUT_KERNEL:
+            raise LoweringError(f"there is no Triton kernel of kind {call.kind.value}, as for kernel call %{number}")
+        if call.width > MAX_WIDTH:
+            raise LoweringError(f"kernel call %{number} is {call.width} wide; Triton kernels take up to {MAX_WIDTH}")
+    launches = tuple(_launch(plan, members) for members in _members(plan))
+    widths = {number: call.width for number, call in plan.computed()}
     steps = [
-        SlotStep(launch.members, [one for number in launch.members for one in units.calls[number].inputs])
+        SlotStep(launch.members, [one for number in launch.members for one in plan.calls[number].inputs])
         for launch in launches
     ]
-    by_width = slots_by_width(steps, widths, kept=widths if keep else units.outputs)
+    by_width = slots_by_width(steps, widths, kept=widths if keep else plan.outputs)
     slots = {number: slot for found in by_width.values() for number, slot in found.items()}
     num_slots = {width: 1 + max(found.values()) for width, found in by_width.items()}
     tables: dict[int, list[int]] = {}
-    for number in units.read_tables:
-        tables.setdefault(units.calls[number].width, []).append(number)
-    return Launches(units, launches, slots, num_slots, {width: tuple(found) for width, found in tables.items()})
+    for number in plan.read_tables:
+        tables.setdefault(plan.calls[number].width, []).append(number)
+    return Launches(plan, launches, slots, num_slots, {width: tuple(found) for width, found in tables.items()})
 
 
-def _members(units: Plan) -> Sequence[tuple[int, ...]]:
-    """The units of each launch, level by level, in the order of the folds that have their numbers."""
+def _members(plan: Plan) -> Sequence[tuple[int, ...]]:
+    """The calls of each launch, level by level, in the order of the folds that have their numbers."""
     levels: dict[int, int] = {}
     found: dict[tuple[object, ...], list[int]] = {}
-    for number, unit in units.computed():
-        level = levels[number] = 1 + max((levels.get(one, 0) for one in unit.inputs), default=0)
-        widths = tuple(units.calls[one].width for one in unit.inputs)
-        layers = tuple((one.layer, one.part) for one in unit.sources) if unit.kind in OF_ONE_LAYER else ()
-        key = (level, unit.kind.value, unit.width, unit.terms, widths, len(unit.variables), layers)
+    for number, call in plan.computed():
+        level = levels[number] = 1 + max((levels.get(one, 0) for one in call.inputs), default=0)
+        widths = tuple(plan.calls[one].width for one in call.inputs)
+        layers = tuple((one.layer, one.part) for one in call.sources) if call.kind in OF_ONE_LAYER else ()
+        key = (level, call.kind.value, call.width, call.terms, widths, len(call.variables), layers)
         found.setdefault(key, []).append(number)
     launches = [found[key] for key in sorted(found, key=lambda key: key[0])]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
     def place(number: int) -> tuple[int, str, int]:
-        source = units.calls[number].sources[0]
+        source = plan.calls[number].sources[0]
         return source.layer, source.part, source.fold
 
     return [tuple(sorted(launch, key=place)) for launch in launches]
 
 
-def _launch(units: Plan, members: tuple[int, ...]) -> Launch:
-    some = [units.calls[number] for number in members]
+def _launch(plan: Plan, members: tuple[int, ...]) -> Launch:
+    some = [plan.calls[number] for number in members]
     first = some[0]
-    widths = tuple(units.calls[one].width for one in first.inputs[: len(first.inputs) // first.terms])
-    variables = tuple(zip(*(unit.variables for unit in some), strict=True))
+    widths = tuple(plan.calls[one].width for one in first.inputs[: len(first.inputs) // first.terms])
+    variables = tuple(zip(*(call.variables for call in some), strict=True))
     return Launch(first.kind, first.width, members, first.terms, widths, variables)
 
 
 class ReadRecord(NamedTuple):
-    """A read of a unit by the kernels."""
+    """A read of a call by the kernels."""
 
     start: int
     """A slot, or the first row of a table."""
@@ -148,13 +148,13 @@ class Inputs:
 class LaunchIndices:
     """The indices of a launch: its reads (G, H*C, 3), its slots (G), and the points (G, C) of densities.
 
-    `units` are the positions (O) that a rearranging launch reads.
+    `positions` (O) are those that a rearranging launch reads.
     """
 
     reads: Tensor
     slots: Tensor
     points: Tensor
-    units: Tensor
+    positions: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +168,8 @@ class Placed:
 
 def place_launches(circuit: EvaluatedCircuit, launches: Launches, device: torch.device) -> Placed:
     """The indices of launches on a device."""
-    units = launches.units
-    columns = columns_of(circuit, units, units.read_tables)
+    plan = launches.plan
+    columns = columns_of(circuit, plan, plan.read_tables)
     states = {pair: row for row, pair in enumerate(columns.discrete)} | {(-1, 1): len(columns.discrete)}
     points = {variable: row for row, variable in enumerate(columns.continuous)}
     starts: dict[int, int] = {}
@@ -177,7 +177,7 @@ def place_launches(circuit: EvaluatedCircuit, launches: Launches, device: torch.
         start = 0
         for number in tables:
             starts[number] = start
-            start += num_states(circuit, units, number)
+            start += num_states(circuit, plan, number)
 
     def tensor(values: Sequence[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.long, device=device)
@@ -186,19 +186,19 @@ def place_launches(circuit: EvaluatedCircuit, launches: Launches, device: torch.
         found: list[int] = []
         for number in numbers:
             if number in starts:
-                found += ReadRecord(starts[number], states[state_of(circuit, units, number)], is_table=1)
+                found += ReadRecord(starts[number], states[state_of(circuit, plan, number)], is_table=1)
             else:
                 found += ReadRecord(launches.slots[number], len(columns.discrete) + 1, is_table=0)
         return tensor(found)
 
     of_launches = tuple(
         LaunchIndices(
-            reads([one for number in launch.members for one in units.calls[number].inputs]),
+            reads([one for number in launch.members for one in plan.calls[number].inputs]),
             tensor([launches.slots[number] for number in launch.members]),
-            tensor([points[one] for number in launch.members for one in units.calls[number].variables])
+            tensor([points[one] for number in launch.members for one in plan.calls[number].variables])
             if launch.kind is Kind.GAUSSIAN
             else tensor(()),
-            tensor(units_read(circuit, units.calls[launch.members[0]]) if launch.kind is Kind.REARRANGE else ()),
+            tensor(units_read(circuit, plan.calls[launch.members[0]]) if launch.kind is Kind.REARRANGE else ()),
         )
         for launch in launches.launches
     )
@@ -209,4 +209,4 @@ def place_launches(circuit: EvaluatedCircuit, launches: Launches, device: torch.
         len(columns.discrete),
         len(columns.continuous),
     )
-    return Placed(inputs, of_launches, reads(units.outputs))
+    return Placed(inputs, of_launches, reads(plan.outputs))

@@ -12,8 +12,8 @@ from explorer.runtime.cuda.launches import Launches, Placed, place_launches, pla
 from explorer.runtime.graphs import preparing
 from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, readable
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
+from explorer.runtime.plan import Kind, lower_to_plan, run_passes
 from explorer.runtime.snapshots import Snapshot
-from explorer.runtime.units import Kind, lower_to_units, plan_units
 
 MAX_ROWS = 8192
 """Rows per CUDA graph; larger batches are evaluated in chunks, as all values of a batch are kept on the device."""
@@ -25,19 +25,19 @@ def interprets() -> bool:
 
 
 class LaunchProgram(PlacedProgram[PackedTensors, Placed]):
-    """The units of a circuit, evaluated on CUDA by one launch of a kernel for all units of one shape and level.
+    """The kernel calls of a circuit, evaluated on CUDA by one launch of a kernel for all calls of one shape and level.
 
-    Raises: LoweringError if a layer has no units, or a unit no kernel.
+    Raises: LoweringError if a layer has no kernel calls, or Triton no kernel for one.
     """
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         super().__init__(circuit)
-        self.units = plan_units(lower_to_units(circuit))
-        self.launches: Launches = plan_launches(self.units)
+        self.plan = run_passes(lower_to_plan(circuit))
+        self.launches: Launches = plan_launches(self.plan)
         self._density_launches = [one.members for one in self.launches.launches if one.kind is Kind.DENSITY]
 
     def describe(self) -> str:
-        counts = ", ".join(f"{count} {kind}" for kind, count in self.units.counts().items())
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.plan.counts().items())
         return f"{counts}; {len(self.launches.launches)} launches"
 
     def _pack(self, snapshot: Snapshot, constants: Constants) -> PackedTensors:

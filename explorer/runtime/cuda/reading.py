@@ -23,7 +23,7 @@ from explorer.runtime.graphs import launcher
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.packed_tensors import PackedTensors, Tables
-from explorer.runtime.units import WEIGHTED, Kind, Plan, Source, layer_of, states_of
+from explorer.runtime.plan import WEIGHTED, Kind, Plan, Source, layer_of, states_of
 
 Part = Callable[[Source], Tensor]
 """From a source to a tensor (F, ...) of all folds of its layer."""
@@ -31,7 +31,7 @@ Part = Callable[[Source], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Consecutive units that have numbers of one layer: a source for it, and the folds as a slice or on a device."""
+    """Consecutive calls that have numbers of one layer: a source for it, and the folds as a slice or on a device."""
 
     source: Source
     index: slice | Tensor
@@ -97,31 +97,31 @@ class Read:
         return [Values(*some) for some in zip(self.densities, self.density_scales, self.density_bounds, strict=True)]
 
 
-def densities_by_layers(units: Plan) -> Plan:
-    """Units whose densities the layers evaluate."""
+def densities_by_layers(plan: Plan) -> Plan:
+    """Calls whose densities the layers evaluate."""
     found = {
-        number: replace(unit, kind=Kind.DENSITY, variables=()) if unit.kind is Kind.GAUSSIAN else unit
-        for number, unit in units.calls.items()
+        number: replace(call, kind=Kind.DENSITY, variables=()) if call.kind is Kind.GAUSSIAN else call
+        for number, call in plan.calls.items()
     }
-    return replace(units, calls=found)
+    return replace(plan, calls=found)
 
 
 def sources_of(circuit: TorchCircuit, launches: Launches, device: torch.device) -> Sources:
     """Return where launches read on a device."""
-    units = launches.units.calls
+    calls = launches.plan.calls
 
     def folds(sources: Sequence[Source]) -> tuple[Folds, ...]:
         runs = groupby(sources, lambda one: (one.layer, one.part))
         return tuple(_folds(tuple(some), device) for _, some in runs)
 
     def of(numbers: Sequence[int], factor: int = 0) -> tuple[Folds, ...]:
-        return folds([units[number].sources[factor] for number in numbers])
+        return folds([calls[number].sources[factor] for number in numbers])
 
     return Sources(
         tuple(of(launch.members) for launch in launches.launches if launch.kind in WEIGHTED),
         tuple(of(tables) for tables in launches.tables.values()),
         tuple(
-            tuple(of(launch.members, factor) for factor in range(len(units[launch.members[0]].sources)))
+            tuple(of(launch.members, factor) for factor in range(len(calls[launch.members[0]].sources)))
             for launch in launches.launches
             if launch.kind is Kind.DENSITY
         ),

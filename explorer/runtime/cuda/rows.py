@@ -1,6 +1,6 @@
-"""The common part of Triton kernels: how a unit reads rows of other units and of tables, and writes its own.
+"""The common part of Triton kernels: how a kernel call reads rows of other calls and of tables, and writes its own.
 
-A read of a unit is a `ReadRecord`. The last row of `states` has the number of each row of the batch, so that reads of
+A read of a call is a `ReadRecord`. The last row of `states` has the number of each row of the batch, so that reads of
 slots and of tables are alike. Tables are in memory of their own: `*_apart` is how many numbers lie between the two.
 """
 
@@ -122,7 +122,7 @@ def write_block(
     found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch,
     WIDTH: tl.constexpr, SPLIT: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """Write some columns of each row of a unit: as they are if programs share the row (SPLIT), for `rescale`."""
+    """Write some columns of each row of a call: as they are if programs share the row (SPLIT), for `rescale`."""
     if SPLIT:
         row = slot * batch + b
         to = values + row[:, None] * WIDTH + k[None, :]
@@ -137,11 +137,11 @@ def write_block(
 
 
 @triton.jit
-def place_of_weight(unit, i, o, WIDTH: tl.constexpr, COUNT: tl.constexpr, BY_OUTPUT: tl.constexpr):
-    """The places of the weights [i, o] of a unit: packed as (COUNT, WIDTH), or (WIDTH, COUNT) as in layers."""
+def place_of_weight(call, i, o, WIDTH: tl.constexpr, COUNT: tl.constexpr, BY_OUTPUT: tl.constexpr):
+    """The places of the weights [i, o] of a call: packed as (COUNT, WIDTH), or (WIDTH, COUNT) as in layers."""
     of_input: tl.constexpr = 1 if BY_OUTPUT else WIDTH
     of_output: tl.constexpr = COUNT if BY_OUTPUT else 1
-    return unit * (COUNT * WIDTH) + i[:, None].to(tl.int64) * of_input + o[None, :].to(tl.int64) * of_output
+    return call * (COUNT * WIDTH) + i[:, None].to(tl.int64) * of_input + o[None, :].to(tl.int64) * of_output
 
 
 @triton.jit

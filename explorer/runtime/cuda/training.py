@@ -19,16 +19,16 @@ from explorer.runtime.cuda.launches import Placed, place_launches, plan_launches
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining
 from explorer.runtime.packed import readable
+from explorer.runtime.plan import Kind, lower_to_plan, run_training_passes
 from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
 from explorer.runtime.training_graphs import TrainingGraphs
-from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 
 TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)
 
 
 @dataclass(frozen=True, eq=False)
 class OnDevice:
-    """Indices, and by launch whether reads are the only ones of a unit: they depend neither on x nor on parameters."""
+    """Indices, and by launch whether reads are the only ones of a call: they depend neither on x nor on parameters."""
 
     device: torch.device
     placed: Placed
@@ -37,19 +37,19 @@ class OnDevice:
 
 
 class LaunchTraining:
-    """The units of a circuit for training on CUDA.
+    """The kernel calls of a circuit for training on CUDA.
 
-    Raises: LoweringError if a layer has no units, or a unit no kernel.
+    Raises: LoweringError if a layer has no kernel calls, or Triton no kernel for one.
     """
 
     def __init__(self, circuit: TorchCircuit) -> None:
         if circuit.semiring.name != "lse-sum":
-            raise LoweringError(f"units have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
+            raise LoweringError(f"kernel calls have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
         self.circuit = circuit
-        self.units = densities_by_layers(plan_training_units(lower_to_units(circuit)))
+        self.plan = densities_by_layers(run_training_passes(lower_to_plan(circuit)))
         self._require_kernels()
-        self.launches = plan_launches(self.units, keep=True)
-        self.outputs = tuple(self.launches.slots[number] for number in self.units.outputs)
+        self.launches = plan_launches(self.plan, keep=True)
+        self.outputs = tuple(self.launches.slots[number] for number in self.plan.outputs)
         self._precise = DoubleTraining(circuit)
         self._graphs = TrainingGraphs()
         self._on_device: OnDevice | None = None
@@ -120,14 +120,14 @@ class LaunchTraining:
             return self._on_device
 
     def _alone(self, device: torch.device) -> tuple[Tensor, ...]:
-        units = self.units.calls
-        counts = Counter(one for _, unit in self.units.computed() for one in unit.inputs) + Counter(self.units.outputs)
+        calls = self.plan.calls
+        counts = Counter(one for _, call in self.plan.computed() for one in call.inputs) + Counter(self.plan.outputs)
         return tuple(
             torch.tensor(
                 [
-                    int(counts[one] == 1 and units[one].kind is not Kind.TABLE)
+                    int(counts[one] == 1 and calls[one].kind is not Kind.TABLE)
                     for number in launch.members
-                    for one in units[number].inputs
+                    for one in calls[number].inputs
                 ],
                 dtype=torch.int32,
                 device=device,
@@ -136,20 +136,20 @@ class LaunchTraining:
         )
 
     def _require_kernels(self) -> None:
-        units = self.units.calls
+        calls = self.plan.calls
         held = self.circuit.held_tensors
         available = shared_bytes(held[0].device if held else torch.device("cpu"))
-        for number, unit in self.units.computed():
-            if unit.kind not in TRAINED:
-                raise LoweringError(f"there is no Triton kernel for gradients of units of kind {unit.kind.value}")
-            if unit.kind is Kind.TUCKER:
-                needed = tucker_bytes(units[unit.inputs[1]].width, unit.width)
+        for number, call in self.plan.computed():
+            if call.kind not in TRAINED:
+                raise LoweringError(f"there is no Triton kernel for gradients of kind {call.kind.value}")
+            if call.kind is Kind.TUCKER:
+                needed = tucker_bytes(calls[call.inputs[1]].width, call.width)
                 if needed > available:
                     raise LoweringError(
-                        f"gradients of the Tucker product %{number} of {unit.width} units take {needed:,} bytes of "
+                        f"gradients of the Tucker product %{number} of {call.width} units take {needed:,} bytes of "
                         f"shared memory, and a program on this device has {available:,}"
                     )
-        if any(units[number].kind is Kind.TABLE for number in self.units.outputs):
+        if any(calls[number].kind is Kind.TABLE for number in self.plan.outputs):
             raise LoweringError("an output is a table, which is not evaluated")
 
 

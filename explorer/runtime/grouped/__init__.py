@@ -1,1 +1,1 @@
-"""Units in groups, which PyTorch evaluates: one batched operator for all units of a group."""
+"""Kernel calls in groups, which PyTorch evaluates: one batched operator for all calls of a group."""

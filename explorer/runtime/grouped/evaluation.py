@@ -26,7 +26,7 @@ from explorer.runtime.grouped.kernels import (
 )
 from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.packed_tensors import PackedTensors
-from explorer.runtime.units import Kind
+from explorer.runtime.plan import Kind
 
 Outputs = tuple[Tensor, Tensor, Tensor]
 """Logarithms (B, outputs, classes), the values that they are of, and bounds (B, outputs, 1) on errors of these."""
@@ -37,7 +37,7 @@ MAX_DENSITIES = 16
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The inputs of units: states (S, B) int64 of variables, points (P, B) float, logarithms (G, B, K) of groups."""
+    """The inputs of calls: states (S, B) int64 of variables, points (P, B) float, logarithms (G, B, K) of groups."""
 
     states: Tensor
     points: Tensor
@@ -48,19 +48,19 @@ class Given:
 class Indices:
     """The indices, which depend neither on x nor on parameters: reads of tables, rows of groups, columns of densities.
 
-    `units` are the positions of the values that a rearranging group reads.
+    `positions` are those of the values that a rearranging group reads.
     """
 
     tables: TableReads
     rows: tuple[Tensor, ...]
     points: tuple[tuple[Tensor, ...], ...]
-    units: tuple[Tensor, ...]
+    positions: tuple[Tensor, ...]
 
 
 Compute = Callable[[slice, Tensor | None, Tensor | None], Tensor]
-"""(units of a group, memory for their products, memory for the result) -> their values before they are rescaled."""
+"""(calls of a group, memory for their products, memory for the result) -> their values before they are rescaled."""
 Finish = Callable[[slice, Tensor, Tensor | None], Values]
-"""(units of a group, their values before they are rescaled, memory for the result) -> their values."""
+"""(calls of a group, their values before they are rescaled, memory for the result) -> their values."""
 
 
 def evaluate_groups(groups: Groups, constants: PackedTensors, indices: Indices, given: Given, step: int = 0) -> Outputs:
@@ -105,7 +105,7 @@ class _Evaluation:
     # ------------------------------------------------------------------ reads
 
     def _operand(self, read: Read, start: int, stop: int) -> Tensor:
-        """The values (G, B, K) that units start .. stop-1 of a group read."""
+        """The values (G, B, K) that calls start .. stop-1 of a group read."""
         if read.is_table:
             rows, table = self.tables[read.width]
             chosen = rows[read.start + start : read.start + stop]
@@ -116,13 +116,13 @@ class _Evaluation:
         return found[read.start + start : read.start + stop]
 
     def _scale(self, read: Read, count: int) -> Tensor:
-        return self._of_units(read, count, lambda values: values.scales)
+        return self._of_calls(read, count, lambda values: values.scales)
 
     def _bound(self, read: Read, count: int) -> Tensor:
-        return self._of_units(read, count, lambda values: values.bounds)
+        return self._of_calls(read, count, lambda values: values.bounds)
 
-    def _of_units(self, read: Read, count: int, pick: Callable[[Values], Tensor]) -> Tensor:
-        """The scales or bounds of the units that a group reads."""
+    def _of_calls(self, read: Read, count: int, pick: Callable[[Values], Tensor]) -> Tensor:
+        """The scales or bounds of the calls that a group reads."""
         if read.is_table:
             return pick(self.tables[read.width][1])[read.start : read.start + count]
         found = pick(self.values[read.group])
@@ -155,8 +155,8 @@ class _Evaluation:
         if group.kind is Kind.GAUSSIAN:
             return self._in_steps(
                 group,
-                lambda units, scratch, out: self._gaussian(number, group, units, scratch, out),
-                lambda units, values, out: from_logarithms(values, out),
+                lambda calls, scratch, out: self._gaussian(number, group, calls, scratch, out),
+                lambda calls, values, out: from_logarithms(values, out),
             )
         if group.kind is Kind.DENSITY:
             self.densities += 1
@@ -171,8 +171,8 @@ class _Evaluation:
         bound = self._sum_bound(number, group, by)
         return self._in_steps(
             group,
-            lambda units, scratch, out: self._some(number, group, by, units, scratch, out),
-            lambda units, values, out: rescale(values, scale[units], bound[units], out),
+            lambda calls, scratch, out: self._some(number, group, by, calls, scratch, out),
+            lambda calls, values, out: rescale(values, scale[calls], bound[calls], out),
         )
 
     def _sum_bound(self, number: int, group: Group, by: Sequence[Tensor] | None) -> Tensor:
@@ -194,7 +194,7 @@ class _Evaluation:
         return total
 
     def _in_steps(self, group: Group, compute: Compute, finish: Finish) -> Values:
-        """The values of a group, computed and finished some units at a time, which are then still in the cache."""
+        """The values of a group, computed and finished some calls at a time, which are then still in the cache."""
         count = len(group.members)
         size = max(1, self.step // group.in_width) if self.step else count
         if size >= count:
@@ -209,8 +209,8 @@ class _Evaluation:
             values = compute(slice(start, stop), scratch[: stop - start], found[start:stop])
             put(found[start:stop], values)
             if stop == count or (stop + size - done) * group.width > self.step:
-                units = slice(done, stop)
-                finished.append(finish(units, found[units], found[units]))
+                calls = slice(done, stop)
+                finished.append(finish(calls, found[calls], found[calls]))
                 done = stop
         return Values(found, torch.cat([one.scales for one in finished]), torch.cat([one.bounds for one in finished]))
 
@@ -219,22 +219,22 @@ class _Evaluation:
         number: int,
         group: Group,
         by: Sequence[Tensor] | None,
-        units: slice,
+        calls: slice,
         scratch: Tensor | None,
         out: Tensor | None,
     ) -> Tensor:
-        """Some units of a group before they are rescaled, in `out` if given; `scratch` is memory for a product."""
-        terms = [[self._operand(read, units.start, units.stop) for read in term] for term in group.reads]
-        factors = None if by is None else [one[units].unsqueeze(2) for one in by]
+        """Some calls of a group before they are rescaled, in `out` if given; `scratch` is memory for a product."""
+        terms = [[self._operand(read, calls.start, calls.stop) for read in term] for term in group.reads]
+        factors = None if by is None else [one[calls].unsqueeze(2) for one in by]
         numbers = self.constants.numbers[number]
-        weight = numbers[0][units] if numbers else None
+        weight = numbers[0][calls] if numbers else None
         match group.kind, weight:
             case Kind.PRODUCT, _:
                 return multiply(terms[0], None, out)
             case Kind.KRONECKER, _:
                 return kronecker(terms[0][0], terms[0][1], out)
             case Kind.REARRANGE, _:
-                return torch.index_select(terms[0][0], 2, self.indices.units[number], out=out)
+                return torch.index_select(terms[0][0], 2, self.indices.positions[number], out=out)
             case Kind.SUM, Tensor():
                 return weighted_sum(terms, factors, weight, scratch, out)
             case Kind.MIXING, Tensor():
@@ -244,17 +244,17 @@ class _Evaluation:
             case Kind.TENSOR_DOT, Tensor():
                 return tensor_dot(terms[0][0], weight, out)
             case _:
-                raise LoweringError(f"units of kind {group.kind.value} are not evaluated in groups")
+                raise LoweringError(f"kernel calls of kind {group.kind.value} are not evaluated in groups")
 
-    def _gaussian(self, number: int, group: Group, units: slice, scratch: Tensor | None, out: Tensor | None) -> Tensor:
+    def _gaussian(self, number: int, group: Group, calls: slice, scratch: Tensor | None, out: Tensor | None) -> Tensor:
         """sum_c constant_c - (factor_c (x_c - mean_c))^2."""
         means, factors, constant = self.constants.numbers[number]
-        found = constant[units]
+        found = constant[calls]
         many = len(group.variables) > MAX_DENSITIES
         found = found.double() if many else found
         for c in range(len(group.variables)):
-            x = torch.index_select(self.given.points, 0, self.indices.points[number][c][units])
-            z = torch.sub(x.unsqueeze(2), means[c, units], out=scratch)
-            z = torch.mul(z, factors[c, units], out=scratch)
+            x = torch.index_select(self.given.points, 0, self.indices.points[number][c][calls])
+            z = torch.sub(x.unsqueeze(2), means[c, calls], out=scratch)
+            z = torch.mul(z, factors[c, calls], out=scratch)
             found = found - z.double().square() if many else torch.addcmul(found, z, z, value=-1, out=out)
         return put(out, found)

@@ -1,7 +1,7 @@
-"""Units in groups of one shape, which are evaluated together, ordered so that most of what they read is consecutive.
+"""Kernel calls in groups of one shape, evaluated together, ordered so that most of what they read is consecutive.
 
-Two units are in one group if they are of one kind and shape and read from the same groups at each position. So the
-units of a group do not depend on each other, and each position of a group reads from one group, or from tables.
+Two calls are in one group if they are of one kind and shape and read from the same groups at each position. So the
+calls of a group do not depend on each other, and each position of a group reads from one group, or from tables.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
 from explorer.runtime.packed import state_of
-from explorer.runtime.units import OF_ONE_LAYER, KernelCall, Kind, Plan, num_states
+from explorer.runtime.plan import OF_ONE_LAYER, KernelCall, Kind, Plan, num_states
 
 OPERATORS_OF_GROUP = 4
 """The overhead of a group, in factors: with few numbers, it takes about as long as computing this many."""
@@ -21,7 +21,7 @@ OPERATORS_OF_GROUP = 4
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One factor of one term of all units of a group: rows of another group, or of the reads of tables of a width.
+    """One factor of one term of all calls of a group: rows of another group, or of the reads of tables of a width.
 
     They are the rows from `start` on, or if `index` is not -1 those of the index with this number.
     """
@@ -39,7 +39,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Units of one shape: their numbers in order, what they read by term and factor, and their variables by factor."""
+    """Calls of one shape: their numbers in order, what they read by term and factor, and their variables by factor."""
 
     kind: Kind
     width: int
@@ -64,7 +64,7 @@ class Group:
 class Groups:
     """The groups of a circuit in order of evaluation."""
 
-    units: Plan
+    plan: Plan
     groups: tuple[Group, ...]
     outputs: tuple[Read, ...]
     indices: tuple[tuple[int, ...], ...]
@@ -84,17 +84,17 @@ class Groups:
         return numbers / max(self.num_reads + OPERATORS_OF_GROUP * len(self.groups), 1)
 
     def __repr__(self) -> str:
-        return f"<Groups: {len(self.groups)} of {sum(len(group.members) for group in self.groups)} units>"
+        return f"<Groups: {len(self.groups)} of {sum(len(group.members) for group in self.groups)} calls>"
 
 
-def group_units(units: Plan) -> Groups:
-    """The groups of planned units."""
-    return _Grouper(units).groups()
+def group_calls(plan: Plan) -> Groups:
+    """The groups of planned calls."""
+    return _Grouper(plan).groups()
 
 
 class _Grouper:
-    def __init__(self, units: Plan) -> None:
-        self.units = units
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.group_of: dict[int, int] = {}
         self.members: list[list[int]] = []
         self.rows: dict[int, int] = {}
@@ -106,24 +106,24 @@ class _Grouper:
         self._order()
         last = self._last_users()
         found = tuple(self._group(number, last) for number in range(len(self.members)))
-        outputs = tuple(self._read((one,)) for one in self.units.outputs)
+        outputs = tuple(self._read((one,)) for one in self.plan.outputs)
         tables = {width: tuple(numbers) for width, numbers in self.tables.items()}
-        return Groups(self.units, found, outputs, tuple(self.indices), tables)
+        return Groups(self.plan, found, outputs, tuple(self.indices), tables)
 
     def _assign(self) -> None:
-        """Number the groups by the first of their units; units follow those that they read, and so do groups."""
+        """Number the groups by the first of their calls; calls follow those that they read, and so do groups."""
         numbers: dict[tuple[object, ...], int] = {}
-        for number, unit in self.units.computed():
-            read = tuple(self.group_of.get(one, -self.units.calls[one].width) for one in unit.inputs)
-            layer = (unit.sources[0].layer, unit.sources[0].part) if unit.kind in OF_ONE_LAYER else None
-            key = (unit.kind, unit.width, unit.terms, len(unit.variables), layer, read)
+        for number, call in self.plan.computed():
+            read = tuple(self.group_of.get(one, -self.plan.calls[one].width) for one in call.inputs)
+            layer = (call.sources[0].layer, call.sources[0].part) if call.kind in OF_ONE_LAYER else None
+            key = (call.kind, call.width, call.terms, len(call.variables), layer, read)
             group = self.group_of[number] = numbers.setdefault(key, len(numbers))
             if group == len(self.members):
                 self.members.append([])
             self.members[group].append(number)
 
     def _order(self) -> None:
-        """Order the units of each group as the first reads of it by later groups do."""
+        """Order the calls of each group as the first reads of it by later groups do."""
         wanted: dict[int, dict[int, None]] = {number: {} for number in range(len(self.members))}
 
         def want(numbers: Sequence[int]) -> None:
@@ -131,19 +131,19 @@ class _Grouper:
                 if one in self.group_of:
                     wanted[self.group_of[one]].setdefault(one)
 
-        want(self.units.outputs)
+        want(self.plan.outputs)
         for group in reversed(range(len(self.members))):
             ordered = self.members[group] = [
                 *wanted[group],
                 *(n for n in self.members[group] if n not in wanted[group]),
             ]
             self.rows.update((number, row) for row, number in enumerate(ordered))
-            for position in range(len(self.units.calls[ordered[0]].inputs)):
-                want([self.units.calls[number].inputs[position] for number in ordered])
+            for position in range(len(self.plan.calls[ordered[0]].inputs)):
+                want([self.plan.calls[number].inputs[position] for number in ordered])
 
     def _last_users(self) -> Mapping[int, tuple[int, ...]]:
         """For each group those that no later one reads, but for the groups of outputs."""
-        kept = {self.group_of[one] for one in self.units.outputs if one in self.group_of}
+        kept = {self.group_of[one] for one in self.plan.outputs if one in self.group_of}
         last: dict[int, int] = {}
         for number, members in enumerate(self.members):
             for one in self._inputs(members[0]):
@@ -155,20 +155,20 @@ class _Grouper:
         return {user: tuple(groups) for user, groups in frees.items()}
 
     def _inputs(self, number: int) -> Iterator[int]:
-        return (self.group_of[one] for one in self.units.calls[number].inputs if one in self.group_of)
+        return (self.group_of[one] for one in self.plan.calls[number].inputs if one in self.group_of)
 
     def _group(self, number: int, last: Mapping[int, tuple[int, ...]]) -> Group:
         members = tuple(self.members[number])
-        units = [self.units.calls[one] for one in members]
-        first: KernelCall = units[0]
+        calls = [self.plan.calls[one] for one in members]
+        first: KernelCall = calls[0]
         factors = len(first.inputs) // first.terms
-        reads = [self._read(tuple(unit.inputs[at] for unit in units)) for at in range(len(first.inputs))]
+        reads = [self._read(tuple(call.inputs[at] for call in calls)) for at in range(len(first.inputs))]
         by_term = tuple(tuple(reads[start : start + factors]) for start in range(0, len(reads), factors or 1))
-        variables = tuple(zip(*(unit.variables for unit in units), strict=True))
+        variables = tuple(zip(*(call.variables for call in calls), strict=True))
         return Group(first.kind, first.width, members, first.terms, factors, by_term, variables, last.get(number, ()))
 
     def _read(self, numbers: tuple[int, ...]) -> Read:
-        width = self.units.calls[numbers[0]].width
+        width = self.plan.calls[numbers[0]].width
         group = self.group_of.get(numbers[0], -1)
         if group < 0:
             tables = self.tables.setdefault(width, [])
@@ -199,8 +199,8 @@ def make_table_reads(
         start, begin = 0, dict[int, int]()
         for number in dict.fromkeys(reads):
             begin[number] = start
-            start += num_states(circuit, groups.units, number)
+            start += num_states(circuit, groups.plan, number)
         starts.append(torch.tensor([begin[one] for one in reads], device=device).unsqueeze(1))
-        chosen = [rows[state_of(circuit, groups.units, one)] for one in reads]
+        chosen = [rows[state_of(circuit, groups.plan, one)] for one in reads]
         variables.append(torch.tensor(chosen, device=device))
     return TableReads(tuple(starts), tuple(variables))

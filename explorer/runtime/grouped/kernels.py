@@ -141,10 +141,10 @@ def mixing(
 
 def tensor_dot(x: Tensor, weight: Tensor, out: Tensor | None) -> Tensor:
     """y[q P + p] = sum_j w[j, p] x[j Q + q]."""
-    units, batch, width = x.shape
+    calls, batch, width = x.shape
     rows = weight.shape[1]
-    transposed = x.view(units, batch, rows, width // rows).transpose(2, 3).reshape(units, -1, rows)
-    return put(out, torch.bmm(transposed, weight).view(units, batch, -1))
+    transposed = x.view(calls, batch, rows, width // rows).transpose(2, 3).reshape(calls, -1, rows)
+    return put(out, torch.bmm(transposed, weight).view(calls, batch, -1))
 
 
 class _Sum:

@@ -1,4 +1,4 @@
-"""A circuit as groups of units that PyTorch evaluates, with the same certificate as the native kernels."""
+"""A circuit as groups of kernel calls that PyTorch evaluates, with the same certificate as the native kernels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants
 from explorer.runtime.grouped.evaluation import Given, Indices, evaluate_groups
-from explorer.runtime.grouped.groups import group_units, make_table_reads
+from explorer.runtime.grouped.groups import group_calls, make_table_reads
 from explorer.runtime.grouped.kernels import step_for
 from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, columns_of, readable, why_not_precise
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
+from explorer.runtime.plan import Kind, lower_to_plan, run_passes, units_read
 from explorer.runtime.snapshots import Snapshot
-from explorer.runtime.units import Kind, lower_to_units, plan_units, units_read
 
 MAX_READS = 20_000
 """A circuit that reads more factors, one group at a time, is evaluated by its layers."""
@@ -32,22 +32,22 @@ class Placed:
 
 
 class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
-    """The units of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit.
+    """The kernel calls of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit.
 
     On CUDA, the operators are captured as a CUDA graph for each batch size. Raises: LoweringError if a layer has no
-    units.
+    kernel calls.
     """
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         super().__init__(circuit)
-        self.units = plan_units(lower_to_units(circuit))
-        self.groups = group_units(self.units)
+        self.plan = run_passes(lower_to_plan(circuit))
+        self.groups = group_calls(self.plan)
         if self.groups.num_reads > MAX_READS:
-            raise LoweringError(f"its units read {self.groups.num_reads} factors, more than {MAX_READS}")
+            raise LoweringError(f"its kernel calls read {self.groups.num_reads} factors, more than {MAX_READS}")
         self._density_groups = [group.members for group in self.groups.groups if group.kind is Kind.DENSITY]
 
     def describe(self) -> str:
-        counts = ", ".join(f"{count} {kind}" for kind, count in self.units.counts().items())
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.plan.counts().items())
         return f"{counts}; {len(self.groups.groups)} groups"
 
     def why_not_tried(self, x: Tensor) -> str:
@@ -76,7 +76,7 @@ class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
         return Answer(*self._evaluated(packed.numbers, placed, given)) if bool(is_legal) else None
 
     def _read(self, x: Tensor, placed: Placed, densities: tuple[Tensor, ...]) -> tuple[Given, Tensor]:
-        """Return the inputs of units, and whether variables have values that they can have; others are read as 0."""
+        """Return the inputs of calls, and whether variables have values that they can have; others are read as 0."""
         numbers = torch.index_select(x, 1, placed.discrete)
         legal = (numbers >= 0) & (numbers < placed.num_values)
         if x.is_floating_point():
@@ -96,7 +96,7 @@ class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
     def _place(self, device: torch.device) -> Placed:
         groups = self.groups
         read = [one for tables in groups.tables.values() for one in tables]
-        columns = columns_of(self.circuit, self.units, read)
+        columns = columns_of(self.circuit, self.plan, read)
         points = {variable: row for row, variable in enumerate(columns.continuous)}
         rows = {pair: row for row, pair in enumerate(columns.discrete)} | {(-1, 1): len(columns.discrete)}
 
@@ -113,7 +113,7 @@ class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
                 for group in groups.groups
             ),
             tuple(
-                tensor(units_read(self.circuit, self.units.calls[group.members[0]]))
+                tensor(units_read(self.circuit, self.plan.calls[group.members[0]]))
                 if group.kind is Kind.REARRANGE
                 else tensor(())
                 for group in groups.groups

@@ -1,7 +1,7 @@
-"""The evaluation of rows by several threads: each computes its own rows, or, of a batch for one tile, its own units.
+"""The evaluation by several threads: each computes its own rows, or, of a batch for one tile, its own kernel calls.
 
-Threads that divide the rows of a tile read all weights and tables each. Threads that divide the units read them once:
-units between which nothing is read, such as those of the quarters of an image, are computed side by side, and then the
+Threads that divide the rows of a tile read all weights and tables each. Threads that divide the calls read them once:
+calls between which nothing is read, such as those of the quarters of an image, are computed side by side, and then the
 few that read the results of several threads.
 """
 
@@ -19,37 +19,37 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import TOLERANCE, Constants
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.library import TILE_ROWS
-from explorer.runtime.native.structures import NativeCall, NativeInput, NativeShare
+from explorer.runtime.native.structures import NativeEvaluationCall, NativeInput, NativeShare
 from explorer.runtime.native.threads import THREAD_ROWS, call_in_threads, num_threads
 from explorer.runtime.native.workspaces import Workspaces
-from explorer.runtime.units import Kind, Plan, with_slots
+from explorer.runtime.plan import Kind, Plan, with_slots
 from explorer.runtime.work import measure_work
 
 NS_PER_FLOP, NS_PER_BYTE, NS_PER_VALUE = 0.01, 0.04, 0.15
-"""The time of units on one thread of a server (Zen 4, 2026), nearly: the values are those that they read and write."""
+"""The time of kernel calls on one thread of a server (Zen 4, 2026), nearly; values are what they read and write."""
 
 MIN_NS = 1e5
 """Per thread: in calls that take less, threads would wait for each other longer than they compute."""
 
 PARTS = 4
-"""A part of the units costs at most 1/PARTS of a thread's equal share."""
+"""A part of the calls costs at most 1/PARTS of a thread's equal share."""
 
 MAX_SLOWDOWN = 1.15
 """Largest work of a thread, relative to an equal share."""
 
 MAX_UNDIVIDED = 8
-"""Treat units as a chain if peeling off unread units this many times does not split them."""
+"""Treat calls as a chain if peeling off unread calls this many times does not split them."""
 
 
 @dataclass(frozen=True, slots=True)
-class SharedUnits:
-    """Units in the order of threads, and how many the first thread computes, the second, and so on, and all in the end.
+class SharedCalls:
+    """Calls in the order of threads, and how many the first thread computes, the second, and so on, and all in the end.
 
     Those of a thread read nothing that others compute. The rest come last: threads divide the rows of these. All
     take about `ns_per_row` nanoseconds for a row, on one thread.
     """
 
-    units: Plan
+    plan: Plan
     counts: tuple[int, ...]
     ns_per_row: float
 
@@ -59,37 +59,37 @@ class SharedUnits:
 
 
 class Part(NamedTuple):
-    """Units that read nothing of others but tables, and what they take."""
+    """Calls that read nothing of others but tables, and what they take."""
 
     cost: float
-    units: set[int]
+    calls: set[int]
 
 
-def share_units(units: Plan, circuit: EvaluatedCircuit, rows: int, threads: int) -> SharedUnits | None:
-    """The units of each thread for tiles of some rows; None if they cannot be divided well."""
-    costs = _costs(units, circuit, rows)
-    shares = _divide(units, costs, threads)
-    return None if shares is None else _in_order(units, shares, sum(costs.values()) / rows)
+def share_calls(plan: Plan, circuit: EvaluatedCircuit, rows: int, threads: int) -> SharedCalls | None:
+    """The calls of each thread for tiles of some rows; None if they cannot be divided well."""
+    costs = _costs(plan, circuit, rows)
+    shares = _divide(plan, costs, threads)
+    return None if shares is None else _in_order(plan, shares, sum(costs.values()) / rows)
 
 
-def _costs(units: Plan, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, float]:
-    """The nanoseconds of each computed unit, nearly."""
-    work = measure_work(units, circuit, rows)
-    widths = {number: unit.width for number, unit in units.calls.items()}
+def _costs(plan: Plan, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, float]:
+    """The nanoseconds of each computed call, nearly."""
+    work = measure_work(plan, circuit, rows)
+    widths = {number: call.width for number, call in plan.calls.items()}
     return {
         number: NS_PER_FLOP * work[number].flops
         + NS_PER_BYTE * work[number].num_bytes
-        + NS_PER_VALUE * rows * (unit.width + sum(widths[one] for one in unit.inputs))
-        for number, unit in units.computed()
+        + NS_PER_VALUE * rows * (call.width + sum(widths[one] for one in call.inputs))
+        for number, call in plan.computed()
     }
 
 
-def _divide(units: Plan, costs: Mapping[int, float], threads: int) -> list[set[int]] | None:
+def _divide(plan: Plan, costs: Mapping[int, float], threads: int) -> list[set[int]] | None:
     """Divide the largest part until none is large; each part goes to the thread that has least."""
     total = sum(costs.values())
     parts = [Part(total, set(costs))]
     while parts[-1].cost > total / (threads * PARTS):
-        found = _divide_part(units, parts.pop().units)
+        found = _divide_part(plan, parts.pop().calls)
         if not found:
             return None
         for one in found:
@@ -97,28 +97,28 @@ def _divide(units: Plan, costs: Mapping[int, float], threads: int) -> list[set[i
     shares = [Part(0, set()) for _ in range(threads)]
     for part in reversed(parts):
         least = min(range(threads), key=lambda thread: shares[thread].cost)
-        shares[least] = Part(shares[least].cost + part.cost, shares[least].units | part.units)
+        shares[least] = Part(shares[least].cost + part.cost, shares[least].calls | part.calls)
     rest = total - sum(share.cost for share in shares)
     slowest = max(share.cost for share in shares) + rest / threads
-    return None if slowest > MAX_SLOWDOWN * total / threads else [share.units for share in shares]
+    return None if slowest > MAX_SLOWDOWN * total / threads else [share.calls for share in shares]
 
 
-def _divide_part(units: Plan, part: set[int]) -> list[set[int]]:
-    """Split a part by peeling off its unread units; empty for a chain."""
+def _divide_part(plan: Plan, part: set[int]) -> list[set[int]]:
+    """Split a part by peeling off its unread calls; empty for a chain."""
     for _ in range(MAX_UNDIVIDED):
-        part = {number for number in part if not part.isdisjoint(units.users[number])}
-        found = _connected(units, part)
+        part = {number for number in part if not part.isdisjoint(plan.users[number])}
+        found = _connected(plan, part)
         if len(found) > 1:
             return found
     return []
 
 
 def _size(part: Part) -> tuple[float, int]:
-    return part.cost, -min(part.units)
+    return part.cost, -min(part.calls)
 
 
-def _connected(units: Plan, part: Collection[int]) -> list[set[int]]:
-    """The units of a part in sets that read nothing of each other."""
+def _connected(plan: Plan, part: Collection[int]) -> list[set[int]]:
+    """The calls of a part in sets that read nothing of each other."""
     left = set(part)
     found: list[set[int]] = []
     while left:
@@ -128,26 +128,26 @@ def _connected(units: Plan, part: Collection[int]) -> list[set[int]]:
         while waiting:
             number = waiting.pop()
             one.add(number)
-            near = left.intersection((*units.calls[number].inputs, *units.users[number]))
+            near = left.intersection((*plan.calls[number].inputs, *plan.users[number]))
             left -= near
             waiting.extend(near)
         found.append(one)
     return found
 
 
-def _in_order(units: Plan, shares: list[set[int]], ns_per_row: float) -> SharedUnits:
-    """The units one share after the other, each in its order, and then the rest."""
+def _in_order(plan: Plan, shares: list[set[int]], ns_per_row: float) -> SharedCalls:
+    """The calls one share after the other, each in its order, and then the rest."""
     thread_of = {number: thread for thread, share in enumerate(shares) for number in share}
     last = len(shares)
-    position = {number: at for at, number in enumerate(units.calls)}
+    position = {number: at for at, number in enumerate(plan.calls)}
 
     def key(number: int) -> tuple[int, int]:
-        is_table = units.calls[number].kind is Kind.TABLE
+        is_table = plan.calls[number].kind is Kind.TABLE
         return (-1 if is_table else thread_of.get(number, last), position[number])
 
-    order = {number: units.calls[number] for number in sorted(units.calls, key=key)}
-    rest = sum(1 for number, _ in units.computed()) - len(thread_of)
-    return SharedUnits(with_slots(replace(units, calls=order), shares=shares), (*map(len, shares), rest), ns_per_row)
+    order = {number: plan.calls[number] for number in sorted(plan.calls, key=key)}
+    rest = sum(1 for number, _ in plan.computed()) - len(thread_of)
+    return SharedCalls(with_slots(replace(plan, calls=order), shares=shares), (*map(len, shares), rest), ns_per_row)
 
 
 Found = tuple[Tensor, Tensor]
@@ -157,27 +157,27 @@ MAX_DIVISIONS = 64
 """Maximum number of divisions that are kept: a program has few sizes of batches."""
 
 
-class UnitShares:
-    """The units of each of several threads, decided once for each number of threads."""
+class CallShares:
+    """The calls of each of several threads, decided once for each number of threads."""
 
-    def __init__(self, units: Plan, circuit: EvaluatedCircuit) -> None:
-        self.units = units
+    def __init__(self, plan: Plan, circuit: EvaluatedCircuit) -> None:
+        self.plan = plan
         self.circuit = circuit
-        self._found: dict[int, SharedUnits | None] = {}
+        self._found: dict[int, SharedCalls | None] = {}
 
-    def for_threads(self, threads: int, rows: int) -> SharedUnits | None:
-        """The units of threads for a call of some rows; None if dividing the rows is faster."""
+    def for_threads(self, threads: int, rows: int) -> SharedCalls | None:
+        """The kernel calls of threads for some rows; None if dividing the rows is faster."""
         if threads == 1 or not THREAD_ROWS <= rows <= TILE_ROWS:
             return None
         if threads not in self._found:
-            self._found[threads] = share_units(self.units, self.circuit, TILE_ROWS, threads)
+            self._found[threads] = share_calls(self.plan, self.circuit, TILE_ROWS, threads)
         found = self._found[threads]
         return found if found is not None and found.pays(rows) else None
 
 
 @dataclass(frozen=True, eq=False)
 class SharedArrays:
-    """The arrays of units that threads share, and where those of each thread begin and end; the rest come last."""
+    """The arrays of calls that threads share, and where those of each thread begin and end; the rest come last."""
 
     arrays: NativeArrays
     stops: Sequence[tuple[int, int]]
@@ -206,7 +206,7 @@ class Kernels:
     library: ctypes.CDLL
     constants: Constants
     arrays: NativeArrays
-    sharing: UnitShares | None
+    sharing: CallShares | None
     shared: dict[int, SharedArrays] = field(init=False, default_factory=dict[int, SharedArrays])
     """The arrays for numbers of threads, made when they are first needed."""
     divisions: dict[tuple[int, int], Division] = field(init=False, default_factory=dict[tuple[int, int], Division])
@@ -225,7 +225,7 @@ class Kernels:
         division = self._division(rows)
         memory = workspaces.borrow(division.values_bytes + division.scratch_bytes * division.threads)
         address = memory.ctypes.data
-        call = NativeCall(
+        call = NativeEvaluationCall(
             circuit=ctypes.addressof(division.arrays.native),
             input=ctypes.addressof(given),
             shares=ctypes.addressof(division.shares),
@@ -262,19 +262,19 @@ class Kernels:
         shared = self._shared(available, rows)
         threads = num_threads(rows) if shared is None else len(shared.stops) - 1
         arrays = self.arrays if shared is None else shared.arrays
-        shares = _divide_rows(arrays, rows, threads) if shared is None else _divide_units(shared, rows)
+        shares = _divide_rows(arrays, rows, threads) if shared is None else _divide_calls(shared, rows)
         size, scratch_bytes = _sizes(self.library, arrays, max(share.rows for share in shares))
         values_bytes, values_stride = (size * threads, size) if shared is None else (size, 0)
         return Division(arrays, shares, threads, values_bytes, values_stride, scratch_bytes)
 
     def _shared(self, threads: int, rows: int) -> SharedArrays | None:
-        """The arrays of units that threads share in a call of some rows; None if threads divide the rows."""
-        units = None if self.sharing is None else self.sharing.for_threads(threads, rows)
-        if self.sharing is None or units is None:
+        """The arrays of calls that threads share for some rows; None if threads divide the rows."""
+        shared = None if self.sharing is None else self.sharing.for_threads(threads, rows)
+        if self.sharing is None or shared is None:
             return None
         if threads not in self.shared:
-            arrays = make_arrays(self.sharing.circuit, self.constants, units.units)
-            self.shared[threads] = SharedArrays(arrays, tuple(pairwise(accumulate(units.counts, initial=0))))
+            arrays = make_arrays(self.sharing.circuit, self.constants, shared.plan)
+            self.shared[threads] = SharedArrays(arrays, tuple(pairwise(accumulate(shared.counts, initial=0))))
         return self.shared[threads]
 
 
@@ -285,22 +285,22 @@ def _sizes(library: ctypes.CDLL, arrays: NativeArrays, rows: int) -> tuple[int, 
 
 
 def _divide_rows(arrays: NativeArrays, rows: int, threads: int) -> ctypes.Array[NativeShare]:
-    """As many tiles for each thread, each with all units."""
+    """As many tiles for each thread, each with all calls."""
     tiles = threads * -(-rows // (threads * TILE_ROWS))
-    units = arrays.native.num_units
+    calls = arrays.native.num_calls
     shares = [
-        NativeShare(first=first, rows=some, stop_row=some, stop_unit=units, reads=1, writes=1)
+        NativeShare(first=first, rows=some, stop_row=some, stop_call=calls, reads=1, writes=1)
         for first, some in _equal_parts(rows, tiles)
     ]
     return _shares(shares)
 
 
-def _divide_units(shared: SharedArrays, rows: int) -> ctypes.Array[NativeShare]:
-    """The variables of some rows for each thread, then units of its own, then the rest of the units for some rows."""
+def _divide_calls(shared: SharedArrays, rows: int) -> ctypes.Array[NativeShare]:
+    """The variables of some rows for each thread, then calls of its own, then the rest of the calls for some rows."""
     parts = [{"start_row": first, "stop_row": first + some} for first, some in _equal_parts(rows, num_threads(rows))]
-    *own, rest = ({"start_unit": start, "stop_unit": stop} for start, stop in shared.stops)
+    *own, rest = ({"start_call": start, "stop_call": stop} for start, stop in shared.stops)
     read = [NativeShare(rows=rows, **part, reads=1) for part in parts]
-    computed = [NativeShare(rows=rows, stop_row=rows, **units, after=len(read)) for units in own]
+    computed = [NativeShare(rows=rows, stop_row=rows, **calls, after=len(read)) for calls in own]
     written = [NativeShare(rows=rows, **part, **rest, writes=1, after=len(read) + len(computed)) for part in parts]
     return _shares([*read, *computed, *written])
 

@@ -20,7 +20,7 @@ TILE_ROWS = 256
 
 
 def make_input(x: Tensor, densities: Tensor) -> NativeInput:
-    """X (B, D) and the logarithms (B, units) of densities that PyTorch has computed; the result keeps what it needs."""
+    """X (B, D) and the logarithms (B, calls) of densities that PyTorch has computed; the result keeps what it needs."""
     x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
     given = NativeInput(
         x=x.data_ptr(),

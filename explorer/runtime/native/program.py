@@ -1,4 +1,4 @@
-"""A circuit for the native library: its units, its packed parameters, and its evaluation by the threads of torch."""
+"""A circuit for the native library: kernel calls, packed parameters, and the evaluation by the threads of torch."""
 
 import ctypes
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from explorer.backend.evaluation import LayerValues
 from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.native.arrays import make_arrays
 from explorer.runtime.native.build import BuildError
-from explorer.runtime.native.evaluating import Kernels, UnitShares
+from explorer.runtime.native.evaluating import CallShares, Kernels
 from explorer.runtime.native.library import load_doubles, load_library, make_input
 from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.packed import Answer, Packed, PackedProgram
+from explorer.runtime.plan import Plan, lower_to_plan, run_passes
 from explorer.runtime.snapshots import Snapshot
-from explorer.runtime.units import Plan, lower_to_units, plan_units
 
 NO_DENSITIES = torch.empty((0, 0), device="cpu")
 """The densities of a circuit without layers that PyTorch evaluates."""
@@ -30,7 +30,7 @@ class NativeNumbers:
     """The kernels that compute with the parameters at some time, in single precision, and in double once needed."""
 
     single: Kernels
-    sharing: UnitShares
+    sharing: CallShares
     layer_values: Callable[[], LayerValues]
     lock: Lock = field(default_factory=Lock)  # from Python 3.12 on, a cached property has none
 
@@ -46,27 +46,27 @@ class NativeNumbers:
             library = load_doubles()
         except BuildError:
             return None
-        circuit, units = self.sharing.circuit, self.sharing.units
-        constants = pack_constants(circuit, self.layer_values(), units, library.lanes(), torch.float64)
+        circuit, plan = self.sharing.circuit, self.sharing.plan
+        constants = pack_constants(circuit, self.layer_values(), plan, library.lanes(), torch.float64)
         return None if constants.problem else make_kernels(library, constants, self.sharing)
 
 
-def make_kernels(library: ctypes.CDLL, constants: Constants, sharing: UnitShares) -> Kernels:
+def make_kernels(library: ctypes.CDLL, constants: Constants, sharing: CallShares) -> Kernels:
     """The kernels of a library for packed parameters."""
-    return Kernels(library, constants, make_arrays(sharing.circuit, constants, sharing.units), sharing)
+    return Kernels(library, constants, make_arrays(sharing.circuit, constants, sharing.plan), sharing)
 
 
 class NativeProgram(PackedProgram[NativeNumbers]):
-    """The units of a circuit, or given ones that have slots, evaluated by the native library.
+    """The kernel calls of a circuit, or given ones that have slots, evaluated by the native library.
 
-    Raises: LoweringError for another semiring, if the library cannot be compiled, or a layer has no units.
+    Raises: LoweringError for another semiring, if the library cannot be compiled, or a layer has no kernel calls.
     """
 
     OF_ONE_PROCESS = (*PackedProgram.OF_ONE_PROCESS, "library", "workspaces", "sharing")
 
-    def __init__(self, circuit: EvaluatedCircuit, units: Plan | None = None) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, plan: Plan | None = None) -> None:
         super().__init__(circuit)
-        self.units = plan_units(lower_to_units(circuit)) if units is None else units
+        self.plan = run_passes(lower_to_plan(circuit)) if plan is None else plan
 
     def _prepare(self) -> None:
         self.library = load_library()
@@ -74,9 +74,9 @@ class NativeProgram(PackedProgram[NativeNumbers]):
         self.workspaces = Workspaces()
 
     @cached_property
-    def sharing(self) -> UnitShares:
-        """The units that each of several threads computes."""
-        return UnitShares(self.units, self.circuit)
+    def sharing(self) -> CallShares:
+        """The calls that each of several threads computes."""
+        return CallShares(self.plan, self.circuit)
 
     def _pack(self, snapshot: Snapshot, constants: Constants) -> NativeNumbers:
         layer_values = partial(self._doubles.layer_values, snapshot)

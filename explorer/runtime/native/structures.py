@@ -56,7 +56,7 @@ def records(kind: type[R], rows: Sequence[R]) -> NDArray[Any]:
 
 @record
 class NativeOperand(ctypes.Structure):
-    """An input of a unit: the values of another unit in a slot, or the rows of a table by the value of a variable."""
+    """An input of a kernel call: the values of another one in a slot, or rows of a table by the value of a variable."""
 
     slot: Integer  # of its scales and bounds; -1: a table
     place: Integer  # of its values: the floats of one row before it
@@ -70,8 +70,8 @@ class NativeOperand(ctypes.Structure):
 
 
 @record
-class NativeUnit(ctypes.Structure):
-    """A unit with `terms` times `factors` operands; widths are padded ones.
+class NativeKernelCall(ctypes.Structure):
+    """A kernel call with `terms` times `factors` operands; widths are padded ones.
 
     In training, `source` is the number of the tensor that has its weights, from `weight` on. If these are a softmax,
     the tensor has their logits, and from `normalizers` on the constants have the largest logit of each row, the factor
@@ -117,15 +117,15 @@ class NativeTable(ctypes.Structure):
 class NativeCircuit(ctypes.Structure):
     """A circuit as arrays."""
 
-    units: Annotated[int, "const Unit*"]
-    num_units: Integer
+    calls: Annotated[int, "const KernelCall*"]
+    num_calls: Integer
     operands: Annotated[int, "const Operand*"]
     constants: Annotated[int, "const Real*"]
     scales: Annotated[int, "const double*"]
     value_floats: Integer  # of one row, in all slots
     num_slots: Integer
     scratch_floats: Integer  # of one row
-    scratch_fixed: Integer  # for a unit that needs as many whatever the number of rows
+    scratch_fixed: Integer  # for a call that needs as many whatever the number of rows
     outputs: Integers  # (num_outputs) operands
     num_outputs: Integer
     output_units: Integer
@@ -134,9 +134,9 @@ class NativeCircuit(ctypes.Structure):
     num_discrete: Integer
     continuous: Integers  # columns of x of the continuous variables
     num_continuous: Integer
-    ahead_lines: Integer  # lines of constants that a unit reads at most
-    absorbs: Integer  # 1: a value depends on each unit by one factor of a product only, so its errors count once
-    units_read: Integers  # positions in a row that units read which rearrange, each from its `weight` on
+    ahead_lines: Integer  # lines of constants that a call reads at most
+    absorbs: Integer  # 1: a value depends on each call by one factor of a product only, so its errors count once
+    units_read: Integers  # positions in a row that rearranging calls read, each from its `weight` on
 
 
 @record
@@ -151,8 +151,8 @@ class NativeTraining(ctypes.Structure):
     num_rows: Integer  # of all tables
     most_states: Integer  # of one table
     gradient_floats: Integer  # of one row, in all places
-    weight_floats: Integer  # of the largest unit
-    block_floats: Integer  # of a term of the largest unit
+    weight_floats: Integer  # of the largest call
+    block_floats: Integer  # of a term of the largest call
     max_terms: Integer
     widest: Integer  # row
 
@@ -172,7 +172,7 @@ class NativeInput(ctypes.Structure):
 class NativeShare(ctypes.Structure):
     """A part of the work on a tile, which is rows first .. first+rows-1 of x.
 
-    It is copying variables, computing units start_unit .. stop_unit-1, and writing outputs, for rows start_row ..
+    It is copying variables, computing calls start_call .. stop_call-1, and writing outputs, for rows start_row ..
     stop_row-1 of the tile.
     """
 
@@ -180,15 +180,15 @@ class NativeShare(ctypes.Structure):
     rows: Integer
     start_row: Integer
     stop_row: Integer
-    start_unit: Integer
-    stop_unit: Integer
+    start_call: Integer
+    stop_call: Integer
     reads: Integer
     writes: Integer
     after: Integer  # begins when as many shares before it are done
 
 
 @record
-class NativeCall(ctypes.Structure):
+class NativeEvaluationCall(ctypes.Structure):
     """The shares of a call, and the memory of its threads.
 
     Threads take shares in order: one that waits waits for shares that others have begun, whatever their number.
@@ -245,7 +245,7 @@ class NativeForwardCall(ctypes.Structure):
 class NativeBackwardCall(ctypes.Structure):
     """The backward pass of some tiles, and the memory of its threads.
 
-    Threads take tiles in order, and go back through a unit with parameters after the tile before has: so all add to the
+    Threads take tiles in order, and go back through a call with parameters after the tile before has: so all add to the
     same gradients in one order, whichever threads take them.
     """
 
@@ -254,12 +254,12 @@ class NativeBackwardCall(ctypes.Structure):
     input: Annotated[int, "const Input*"]
     tiles: Annotated[int, "const KeptTile*"]
     num_tiles: Integer
-    turns: Integers  # of each unit: begins when the tile before has gone back through as many
+    turns: Integers  # of each call: begins when the tile before has gone back through as many
     of_outputs: Annotated[int, "const float*"]  # the gradients of all outputs, times `by`
     by: Double
     workspaces: Annotated[int, "char* const*"]  # of each thread
     num_threads: Integer  # that have one
-    done: Annotated[int, "int64_t*"]  # of each tile: the units that it has gone back through; a line of the cache each
+    done: Annotated[int, "int64_t*"]  # of each tile: the calls that it has gone back through; a line of the cache each
     next_tile: Integer
     next_thread: Integer
     changed: Integer  # logits differ from those of the forward pass
@@ -267,13 +267,13 @@ class NativeBackwardCall(ctypes.Structure):
 
 RECORDS: Sequence[type[ctypes.Structure]] = (
     NativeOperand,
-    NativeUnit,
+    NativeKernelCall,
     NativeTable,
     NativeCircuit,
     NativeTraining,
     NativeInput,
     NativeShare,
-    NativeCall,
+    NativeEvaluationCall,
     NativeKeptTile,
     NativeForwardCall,
     NativeBackwardCall,

@@ -33,8 +33,8 @@ from explorer.runtime.native.structures import (
 from explorer.runtime.native.threads import call_in_threads, num_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.native.workspaces import Workspaces
+from explorer.runtime.plan import states_of
 from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
-from explorer.runtime.units import states_of
 
 BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
 
@@ -44,9 +44,9 @@ class RefusedError(Exception):
 
 
 class TrainingProgram:
-    """The units of a circuit for training.
+    """The kernel calls of a circuit for training.
 
-    Raises: LoweringError if the library cannot be compiled, or a layer has no units.
+    Raises: LoweringError if the library cannot be compiled, or a layer has no kernel calls.
     """
 
     def __init__(self, circuit: TorchCircuit) -> None:

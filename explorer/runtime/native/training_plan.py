@@ -1,7 +1,7 @@
 """A circuit for training by the native library: what it reads of each layer, and where gradients are kept.
 
-All values are kept until the backward pass, so each unit has a slot of its own. The gradient of a unit is kept until
-the unit has passed it on. Tables are not combined: a combined table would be computed again in each step.
+All values are kept until the backward pass, so each kernel call has a slot of its own. The gradient of a call is kept
+until the call has passed it on. Tables are not combined: a combined table would be computed again in each step.
 """
 
 from collections import defaultdict
@@ -18,8 +18,8 @@ from explorer.graph import parameters_of
 from explorer.runtime.constants import Offsets
 from explorer.runtime.kernel_types import MAX_FACTORS, TUCKER_VECTORS, Content
 from explorer.runtime.native.arrays import ArrayBuilder, NativeArrays
-from explorer.runtime.native.structures import NativeTable, NativeTraining, NativeUnit, records
-from explorer.runtime.units import (
+from explorer.runtime.native.structures import NativeKernelCall, NativeTable, NativeTraining, records
+from explorer.runtime.plan import (
     WEIGHTED,
     KernelCall,
     Kind,
@@ -27,9 +27,9 @@ from explorer.runtime.units import (
     SlotStep,
     Source,
     layer_of,
-    lower_to_units,
+    lower_to_plan,
     num_states,
-    plan_training_units,
+    run_training_passes,
     slots_by_width,
 )
 
@@ -72,10 +72,10 @@ class TrainingPlan:
     """The arrays of a circuit, the tensors that they read, and the sizes of what a step needs.
 
     `gaussians` has the offset in the constants of the densities of each layer; after these and the normalizers of
-    weights come the rows of tables, from `first_row` on. `partial` has the tensors with folds that no unit reads, whose
+    weights come the rows of tables, from `first_row` on. `partial` has the tensors with folds that no call reads, whose
     gradient is zero there; `table_operands` the positions of operands that are tables, and `operand_tables` the number
-    of the table of each. A tile adds the gradients of a unit to those of the tile before when that one has gone back
-    through as many units as `turns` has for the unit.
+    of the table of each. A tile adds the gradients of a call to those of the tile before when that one has gone back
+    through as many calls as `turns` has for the call.
     """
 
     arrays: NativeArrays
@@ -120,20 +120,20 @@ class PlacedRows:
 
 
 def plan_training(circuit: TorchCircuit, lanes: int) -> TrainingPlan:
-    """The plan of a circuit. Raises: LoweringError for a layer that has no units."""
-    units = plan_training_units(lower_to_units(circuit))
-    slots = {number: slot for slot, (number, _) in enumerate(units.computed())}
-    return _Planner(circuit, replace(units, slots=slots), lanes).plan()
+    """The plan of a circuit. Raises: LoweringError for a layer that has no kernel calls."""
+    plan = run_training_passes(lower_to_plan(circuit))
+    slots = {number: slot for slot, (number, _) in enumerate(plan.computed())}
+    return _Planner(circuit, replace(plan, slots=slots), lanes).training_plan()
 
 
 class _Planner(ArrayBuilder):
     """Adds to the arrays of a circuit what training reads and writes."""
 
-    def __init__(self, circuit: TorchCircuit, units: Plan, lanes: int) -> None:
+    def __init__(self, circuit: TorchCircuit, plan: Plan, lanes: int) -> None:
         self.table_numbers: dict[int, int] = {}
         self.table_operands: dict[int, int] = {}  # the number of the table of each operand that is one
-        super().__init__(circuit, units, defaultdict(lambda: Offsets(0)), lanes)
-        self.numbers: list[int] = []  # of the unit of each row
+        super().__init__(circuit, plan, defaultdict(lambda: Offsets(0)), lanes)
+        self.numbers: list[int] = []  # of the call of each row
         self.reads: dict[Read, int] = {}
         self.circuit: TorchCircuit = circuit
         self.folds_read: dict[int, set[int]] = {}
@@ -142,7 +142,7 @@ class _Planner(ArrayBuilder):
         self.constant_floats = 0
         self.sizes = NativeTraining(weight_floats=lanes, block_floats=lanes, max_terms=1)
 
-    def plan(self) -> TrainingPlan:
+    def training_plan(self) -> TrainingPlan:
         self._place_gaussians()
         gaussian_floats = self.constant_floats
         self._add_tables()
@@ -165,18 +165,18 @@ class _Planner(ArrayBuilder):
         )
 
     def _turns(self) -> NDArray[np.int64]:
-        """For each unit, how many units the previous tile must have gone back through before this one may.
+        """For each call, how many calls the previous tile must have gone back through before this one may.
 
-        Up to the same unit, which adds to the same gradients; for densities, up to the first unit in order that reads
-        one of them; 0 for units without parameters.
+        Up to the same call, which adds to the same gradients; for densities, up to the first call in order that reads
+        one of them; 0 for calls without parameters.
         """
         first: dict[Source, int] = {}
         found = np.zeros(len(self.numbers), dtype=np.int64)
         for at, number in enumerate(self.numbers):
-            unit = self.units.calls[number]
-            if unit.kind is Kind.GAUSSIAN:
-                found[at] = len(found) - min(first.setdefault(source, at) for source in unit.sources)
-            elif unit.kind in WEIGHTED or unit.kind is Kind.TABLE:
+            call = self.plan.calls[number]
+            if call.kind is Kind.GAUSSIAN:
+                found[at] = len(found) - min(first.setdefault(source, at) for source in call.sources)
+            elif call.kind in WEIGHTED or call.kind is Kind.TABLE:
                 found[at] = len(found) - at
         return found
 
@@ -184,35 +184,35 @@ class _Planner(ArrayBuilder):
 
     def _place_gaussians(self) -> None:
         """Rows of means, factors and constants (F, 3, K) of each layer of densities."""
-        for unit in self.units.calls.values():
-            for source in unit.sources if unit.kind is Kind.GAUSSIAN else ():
+        for call in self.plan.calls.values():
+            for source in call.sources if call.kind is Kind.GAUSSIAN else ():
                 if source.layer not in self.gaussians:
                     self.gaussians[source.layer] = self.constant_floats
                     folds = self.circuit.graph.nodes[source.layer].num_folds
-                    self.constant_floats += folds * 3 * self.padded(unit.width)
+                    self.constant_floats += folds * 3 * self.padded(call.width)
 
     def density_rows(self, number: int, factor: int) -> int:
-        unit = self.units.calls[number]
-        source = unit.sources[factor]
-        return self.gaussians[source.layer] + source.fold * 3 * self.padded(unit.width)
+        call = self.plan.calls[number]
+        source = call.sources[factor]
+        return self.gaussians[source.layer] + source.fold * 3 * self.padded(call.width)
 
     def _add_tables(self) -> None:
         """Add the records of tables; their rows have no places yet."""
-        for number, unit in self.units.calls.items():
-            if unit.kind is not Kind.TABLE:
+        for number, call in self.plan.calls.items():
+            if call.kind is not Kind.TABLE:
                 continue
-            read, states = self._table_of(unit.sources[0]), num_states(self.circuit, self.units, number)
-            unit_stride, state_stride = (1, unit.width) if read.content == "evaluated" else (states, 1)
-            width = self.padded(unit.width)
+            read, states = self._table_of(call.sources[0]), num_states(self.circuit, self.plan, number)
+            unit_stride, state_stride = (1, call.width) if read.content == "evaluated" else (states, 1)
+            width = self.padded(call.width)
             self.sizes.most_states = max(self.sizes.most_states, states)
             self.table_numbers[number] = len(self.tables)
             self.tables.append(
                 NativeTable(
-                    source=self._read(read, unit.sources[0].fold),
-                    offset=unit.sources[0].fold * states * unit.width,
+                    source=self._read(read, call.sources[0].fold),
+                    offset=call.sources[0].fold * states * call.width,
                     unit_stride=unit_stride,
                     state_stride=state_stride,
-                    units=unit.width,
+                    units=call.width,
                     width=width,
                     states=states,
                     content=CONTENTS[read.content],
@@ -247,33 +247,33 @@ class _Planner(ArrayBuilder):
         return parameters_of(layer_of(self.circuit, source))[name].keeps_digits
 
     def _read(self, read: Read, fold: int) -> int:
-        """The number of a tensor, of which a unit reads a fold; it alone writes the gradient of this fold."""
+        """The number of a tensor, of which a call reads a fold; it alone writes the gradient of this fold."""
         number = self.reads.setdefault(read, len(self.reads))
         folds = self.folds_read.setdefault(number, set())
-        assert fold not in folds, f"two units read fold {fold} of {read}"
+        assert fold not in folds, f"two kernel calls read fold {fold} of {read}"
         folds.add(fold)
         return number
 
-    # ---------------------------------------------------------------------- units
+    # ---------------------------------------------------------------------- calls
 
-    def add_units(self) -> None:
-        for number, unit in self.units.calls.items():
+    def add_calls(self) -> None:
+        for number, call in self.plan.calls.items():
             self.numbers.append(number)
-            self.rows.append(self.row(number, unit))
+            self.rows.append(self.row(number, call))
 
     def add_operand(self, number: int) -> None:
         if number in self.table_numbers:
             self.table_operands[len(self.operands)] = self.table_numbers[number]
         super().add_operand(number)
 
-    def row(self, number: int, unit: KernelCall) -> NativeUnit:
-        found = super().row(number, unit)
-        if unit.kind is Kind.TABLE:
+    def row(self, number: int, call: KernelCall) -> NativeKernelCall:
+        found = super().row(number, call)
+        if call.kind is Kind.TABLE:
             self.scratch_fixed = max(self.scratch_fixed, self.lanes * found.out_width)
             found.weight = self.table_numbers[number]
             self.add_operand(number)
-        if unit.kind in WEIGHTED:
-            source = unit.sources[0]
+        if call.kind in WEIGHTED:
+            source = call.sources[0]
             parameter = parameters_of(layer_of(self.circuit, source))["weight"]
             rows, columns = parameter.shape[0], int(np.prod(parameter.shape[1:]))
             found.weight = source.fold * rows * columns
@@ -282,13 +282,13 @@ class _Planner(ArrayBuilder):
             if read.content == SOFTMAX:
                 found.normalizers = self.constant_floats
                 self.constant_floats += 2 * self.padded(rows) + self.lanes
-            in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.calls[unit.inputs[0]].width)
+            in_width = self.padded(columns if call.kind is Kind.TENSOR_DOT else self.plan.calls[call.inputs[0]].width)
             self.sizes.weight_floats = max(self.sizes.weight_floats, columns * self.padded(rows))
             self.sizes.block_floats = max(self.sizes.block_floats, self.padded(rows), rows * in_width)
-            self.sizes.max_terms = max(self.sizes.max_terms, unit.terms)
-            if unit.kind is Kind.TUCKER:
+            self.sizes.max_terms = max(self.sizes.max_terms, call.terms)
+            if call.kind is Kind.TUCKER:
                 self.widest = max(self.widest, TUCKER_VECTORS * self.lanes)
-        assert len(unit.inputs) <= MAX_FACTORS * unit.terms, f"unit {number} has a product of too many factors"
+        assert len(call.inputs) <= MAX_FACTORS * call.terms, f"kernel call {number} has a product of too many factors"
         return found
 
     def place_values(self) -> int:
@@ -304,18 +304,18 @@ class _Planner(ArrayBuilder):
         return values
 
     def _place_gradients(self) -> None:
-        """Give gradients their places. The unit that is run backward first writes a gradient, others add to it."""
-        units = self.units.calls
-        reversed_steps = [SlotStep(units[number].inputs, (number,)) for number in reversed(self.numbers)]
-        widths = {number: self.padded(unit.width) for number, unit in units.items()}
+        """Give gradients their places. The call that is run backward first writes a gradient, others add to it."""
+        calls = self.plan.calls
+        reversed_steps = [SlotStep(calls[number].inputs, (number,)) for number in reversed(self.numbers)]
+        widths = {number: self.padded(call.width) for number, call in calls.items()}
         places: dict[int, int] = {}
-        for width, slots in slots_by_width([SlotStep(self.units.outputs), *reversed_steps], widths).items():
+        for width, slots in slots_by_width([SlotStep(self.plan.outputs), *reversed_steps], widths).items():
             places |= {number: self.sizes.gradient_floats + slot * width for number, slot in slots.items()}
             self.sizes.gradient_floats += (1 + max(slots.values())) * width
-        reads = list(zip(self.operands[-len(self.units.outputs) :], self.units.outputs, strict=True))
+        reads = list(zip(self.operands[-len(self.plan.outputs) :], self.plan.outputs, strict=True))
         for row, number in zip(reversed(self.rows), reversed(self.numbers), strict=True):
             row.gradient = places[number]
-            inputs = units[number].inputs
+            inputs = calls[number].inputs
             reads += zip(self.operands[row.operands : row.operands + len(inputs)], inputs, strict=True)
         written: set[int] = set()
         for operand, number in reads:

@@ -1,1 +1,1 @@
-"""Recording what passes do to units: `explorer.record(circuit, level="kernels")`."""
+"""Recording what passes do to kernel calls: `explorer.record(circuit, level="kernels")`."""

@@ -1,9 +1,9 @@
-"""The changes by a pass: units and their replacements, derived from the units before and after it."""
+"""The changes by a pass: kernel calls and their replacements, derived from the calls before and after it."""
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from explorer.runtime.units import KernelCall, Plan
+from explorer.runtime.plan import KernelCall, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,45 +13,45 @@ class Replacement:
     removed: tuple[int, ...]
     added: tuple[int, ...]
     about: tuple[int, ...] = ()
-    """The units concerned if nothing was removed: a change of order, or of slots."""
+    """The calls concerned if nothing was removed: a change of order, or of slots."""
 
     @property
     def matched(self) -> tuple[int, ...]:
-        """The units that a pass has found, the root first."""
+        """The calls that a pass has found, the root first."""
         return self.removed or self.about
 
 
-def shown(units: Plan) -> Mapping[int, tuple[int, ...]]:
-    """The units of the graph of a step, each with those that it reads: what is computed, and the tables that are read.
+def shown(plan: Plan) -> Mapping[int, tuple[int, ...]]:
+    """The calls of the graph of a step, each with those that it reads: what is computed, and the tables that are read.
 
     A table that other tables were made of is a part of these.
     """
-    tables: dict[int, tuple[int, ...]] = dict.fromkeys(units.read_tables, ())
-    return tables | {number: unit.inputs for number, unit in units.computed()}
+    tables: dict[int, tuple[int, ...]] = dict.fromkeys(plan.read_tables, ())
+    return tables | {number: call.inputs for number, call in plan.computed()}
 
 
 def fresh_numbers(before: Plan, after: Plan, fresh: Callable[[], int]) -> Mapping[int, int]:
-    """For each unit after a pass its number, or, if it computes something else than before, one that nothing had.
+    """For each call after a pass its number, or, if it computes something else than before, one that nothing had.
 
-    A pass replaces a unit under its number; in a trace, a number means one unit.
+    A pass replaces a call under its number; in a trace, a number means one call.
     """
     return {
-        number: number if _computes_the_same(before.calls.get(number), unit) else fresh()
-        for number, unit in after.calls.items()
+        number: number if _computes_the_same(before.calls.get(number), call) else fresh()
+        for number, call in after.calls.items()
     }
 
 
-def renumbered(units: Plan, names: Mapping[int, int]) -> Plan:
-    """The same units under other numbers."""
+def renumbered(plan: Plan, names: Mapping[int, int]) -> Plan:
+    """The same calls under other numbers."""
     return Plan(
-        {names[number]: _renamed(unit, names) for number, unit in units.calls.items()},
-        tuple(names[one] for one in units.outputs),
-        {names[number]: slot for number, slot in units.slots.items()},
+        {names[number]: _renamed(call, names) for number, call in plan.calls.items()},
+        tuple(names[one] for one in plan.outputs),
+        {names[number]: slot for number, slot in plan.slots.items()},
     )
 
 
 def replacements(before: Plan, after: Plan, names: Mapping[int, int]) -> Iterator[Replacement]:
-    """Return the replacements; `names` has the number after the pass of units that existed before it."""
+    """Return the replacements; `names` has the number after the pass of calls that existed before it."""
     old, new = shown(before), shown(after)
     old_number = {name: number for number, name in names.items() if number in old}
     rooted = {old_number[name] for name in new if name in old_number}
@@ -73,7 +73,7 @@ def replacements(before: Plan, after: Plan, names: Mapping[int, int]) -> Iterato
 
 
 def _reached(reads: Mapping[int, tuple[int, ...]], number: int, among: Set[int]) -> list[int]:
-    """The units among some that a unit reads, directly or through others of them, each after those that it reads."""
+    """The calls among some that a call reads, directly or through others of them, each after those that it reads."""
     found: dict[int, None] = {}
     waiting = [(one, False) for one in reversed(reads[number])]
     while waiting:
@@ -89,12 +89,12 @@ def _reached(reads: Mapping[int, tuple[int, ...]], number: int, among: Set[int])
 
 
 def _computes_the_same(one: KernelCall | None, other: KernelCall) -> bool:
-    """Whether two units differ in what they read at most, not in how much."""
+    """Whether two calls differ in what they read at most, not in how much."""
     if one is None or one is other:
         return one is other
     return len(one.inputs) == len(other.inputs) and replace(one, inputs=()) == replace(other, inputs=())
 
 
-def _renamed(unit: KernelCall, names: Mapping[int, int]) -> KernelCall:
-    inputs = tuple(names[one] for one in unit.inputs)
-    return unit if inputs == unit.inputs else replace(unit, inputs=inputs)
+def _renamed(call: KernelCall, names: Mapping[int, int]) -> KernelCall:
+    inputs = tuple(names[one] for one in call.inputs)
+    return call if inputs == call.inputs else replace(call, inputs=inputs)

@@ -6,19 +6,19 @@ from explorer.errors import GraphError
 from explorer.levels import Kept, Outcome, StatePass, StateRecording, WorkingState
 from explorer.passes import PASSES as LISTED
 from explorer.rewrite import DCERequiredMode, Exactness, FunctionPassPipeline, PassRegistry
+from explorer.runtime.plan import PASSES, Plan, PlanPass
+from explorer.runtime.plan.observing import Leave
 from explorer.runtime.recording.changes import Replacement, fresh_numbers, renumbered, replacements
 from explorer.runtime.recording.records import titles_of
-from explorer.runtime.units import PASSES, Plan, UnitsPass
-from explorer.runtime.units.observing import Leave
 from explorer.trace import KERNELS
 from explorer.trace.reasons import ANY_OPERATOR, OR
 
 
 class WorkingKernels(WorkingState[Plan]):
-    """The units that passes change. A number means one unit, and is never used again for another one."""
+    """The kernel calls that passes change. A number means one call, and is never used again for another one."""
 
-    def __init__(self, units: Plan, recording: StateRecording[Plan] | None = None) -> None:
-        super().__init__(units, max(units.calls, default=-1) + 1, recording)
+    def __init__(self, plan: Plan, recording: StateRecording[Plan] | None = None) -> None:
+        super().__init__(plan, max(plan.calls, default=-1) + 1, recording)
 
     def look(self, rule: Callable[[Plan, Leave], Plan]) -> Outcome[Plan]:
         kept: list[Kept] = []
@@ -32,34 +32,34 @@ class WorkingKernels(WorkingState[Plan]):
         return Outcome(after if done else before, done, kept)
 
     def verify(self) -> None:
-        """Raises: GraphError if a unit reads a later one, or a value that has been overwritten."""
-        units = self.state
+        """Raises: GraphError if a kernel call reads a later one, or a value that has been overwritten."""
+        plan = self.state
         seen: set[int] = set()
         holds: dict[int, int] = {}
-        for number, unit in units.calls.items():
-            for one in unit.inputs:
+        for number, call in plan.calls.items():
+            for one in call.inputs:
                 if one not in seen:
-                    raise GraphError(f"unit {number} reads unit {one}, which is not evaluated before it")
-                if one in units.slots and holds[units.slots[one]] != one:
-                    raise GraphError(f"unit {number} reads unit {one}, whose slot has another value by then")
+                    raise GraphError(f"kernel call {number} reads {one}, which is not evaluated before it")
+                if one in plan.slots and holds[plan.slots[one]] != one:
+                    raise GraphError(f"kernel call {number} reads {one}, whose slot has another value by then")
             seen.add(number)
-            if number in units.slots:
-                holds[units.slots[number]] = number
-        for one in units.outputs:
-            if one not in seen or (one in units.slots and holds[units.slots[one]] != one):
+            if number in plan.slots:
+                holds[plan.slots[number]] = number
+        for one in plan.outputs:
+            if one not in seen or (one in plan.slots and holds[plan.slots[one]] != one):
                 raise GraphError(f"the output {one} is not evaluated, or its slot has another value in the end")
 
     def __len__(self) -> int:
         return len(self.state)
 
 
-def _pass_of(name: str, made: UnitsPass) -> StatePass:
+def _pass_of(name: str, made: PlanPass) -> StatePass:
     titles = [title for kind in made.looks_at for title in titles_of(kind)]
     return StatePass(name, made.change, KERNELS, Exactness.REAL, OR.join(titles) or ANY_OPERATOR)
 
 
 passes: PassRegistry[WorkingKernels] = PassRegistry({name: _pass_of(name, one) for name, one in PASSES.items()})
-"""All passes on units."""
+"""All passes on kernel calls."""
 
 KERNELS_PIPELINE = FunctionPassPipeline.of_listed(LISTED[KERNELS], DCERequiredMode.NONE)
 """All passes in their order."""

@@ -1,4 +1,4 @@
-"""Lower a compiled circuit to units, run the passes on them, and return the trace."""
+"""Lower a compiled circuit to kernel calls, run the passes on them, and return the trace."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -21,10 +21,10 @@ from explorer.levels import (
 from explorer.rewrite import PassManager
 from explorer.runtime.choosing import fast
 from explorer.runtime.native.library import TILE_ROWS
+from explorer.runtime.plan import lower_to_plan
 from explorer.runtime.recording.passes import KERNELS_PIPELINE, WorkingKernels, passes
 from explorer.runtime.recording.records import KernelRecords
 from explorer.runtime.recording.snapshot import KernelsSnapshot, call_with
-from explorer.runtime.units import lower_to_units
 from explorer.trace import KERNELS, Listener, Recorder, Trace
 
 
@@ -36,20 +36,20 @@ def record_kernels(
     listeners: Sequence[Listener] = (),
     name: str = "",
 ) -> Trace:
-    """Lower a compiled circuit to units, run passes on them, and return the trace.
+    """Lower a compiled circuit to kernel calls, run passes on them, and return the trace.
 
-    `trace.compiled` is `fast(circuit)`. `pipeline` are passes on units or their names (None: all in their order).
+    `trace.compiled` is `fast(circuit)`. `pipeline` are passes on them or their names (None: all in their order).
     `example_inputs` is the input of checks and measurements, by default one tile of rows.
-    Raises: DataTypeError for anything else than a compiled circuit; LoweringError for a layer that has no units.
+    Raises: DataTypeError for anything else than a compiled circuit; LoweringError for a layer that has no kernel calls.
     """
     if not isinstance(subject, EvaluatedCircuit):
-        raise DataTypeError(f"expected a compiled circuit to lower to units, got {type(subject).__name__}")
+        raise DataTypeError(f"expected a compiled circuit to lower to kernel calls, got {type(subject).__name__}")
     chosen = choose_passes(pipeline, KERNELS_PIPELINE)
     manager = PassManager(chosen, passes)
     started = perf_counter()
-    units = lower_to_units(subject)
+    plan = lower_to_plan(subject)
     rows = min(TILE_ROWS, len(example_inputs[0])) if example_inputs else TILE_ROWS
-    snapshot = KernelsSnapshot(units, subject, KernelRecords(rows))
+    snapshot = KernelsSnapshot(plan, subject, KernelRecords(rows))
     recorder = Recorder()
     recording = StateRecording(KERNELS, (recorder, *listeners), snapshot)
     options = run_options(KERNELS, name or type(subject).__name__, [str(config) for config in chosen])
@@ -63,7 +63,7 @@ def record_kernels(
 
     recorded = Recorded(recorder, explainer_of(WorkingKernels, passes), examples, run_layers)
     with recorded.kept_on_failure():
-        manager.run(WorkingKernels(units, recording))
+        manager.run(WorkingKernels(plan, recording))
     return recorded.trace(fast(subject))
 
 

@@ -1,4 +1,4 @@
-"""A circuit that is run by the units of a step, planned as far as they are."""
+"""A circuit that is run by the kernel calls of a step, planned as far as they are."""
 
 from torch import Tensor
 
@@ -7,24 +7,24 @@ from explorer.errors import LoweringError
 from explorer.runtime.backends import Choice
 from explorer.runtime.circuit import FastCircuit
 from explorer.runtime.native.program import NativeProgram
-from explorer.runtime.units import Plan
-from explorer.runtime.units.order import with_slots
+from explorer.runtime.plan import Plan
+from explorer.runtime.plan.order import with_slots
 
 
 class StepBackend:
-    """The native kernels on given units. Values that have no slots yet get them, in the order of the units."""
+    """The native kernels on given calls. Values that have no slots yet get them, in the order of the calls."""
 
     name = "native"
     trains = False
 
-    def __init__(self, circuit: EvaluatedCircuit, units: Plan) -> None:
-        self.program = NativeProgram(circuit, units if units.slots else with_slots(units))
+    def __init__(self, circuit: EvaluatedCircuit, plan: Plan) -> None:
+        self.program = NativeProgram(circuit, plan if plan.slots else with_slots(plan))
         if reason := self.program.why_not():
             raise LoweringError(reason)
 
     def describe(self) -> str:
-        """The units."""
-        return repr(self.program.units)
+        """The plan."""
+        return repr(self.program.plan)
 
     def why_not(self, x: Tensor) -> str:
         """Return the reason why it cannot answer a call with x; empty if it can."""
@@ -39,7 +39,9 @@ class StepBackend:
         return None if self.why_not(x) else self.program.evaluate(x)
 
 
-def run_units(circuit: EvaluatedCircuit, units: Plan) -> FastCircuit:
-    """The circuit with its present parameters, run by units. Raises: LoweringError if the kernels cannot run it."""
+def run_plan(circuit: EvaluatedCircuit, plan: Plan) -> FastCircuit:
+    """The circuit with its present parameters, run by a plan. Raises: LoweringError if the kernels cannot run it."""
     snapshot = circuit.freeze() if isinstance(circuit, TorchCircuit) else circuit
-    return FastCircuit(snapshot, StepBackend(snapshot, units), (Choice("native", "used: the units of this step"),))
+    return FastCircuit(
+        snapshot, StepBackend(snapshot, plan), (Choice("native", "used: the kernel calls of this step"),)
+    )

@@ -11,10 +11,10 @@ from explorer.backend import EvaluatedCircuit
 from explorer.graph import Graph
 from explorer.levels import Change, LevelSnapshot
 from explorer.runtime.circuit import FastCircuit
+from explorer.runtime.plan import Plan
 from explorer.runtime.recording.changes import Replacement
 from explorer.runtime.recording.records import KernelRecords, value_type
-from explorer.runtime.recording.running import run_units
-from explorer.runtime.units import Plan
+from explorer.runtime.recording.running import run_plan
 from explorer.runtime.work import FLOAT_BYTES, Work, measure_work, total_work
 from explorer.trace import BufferRecord, MemoryRecord, NodeRecord
 
@@ -28,16 +28,16 @@ def call_with(module: torch.nn.Module, x: Any) -> torch.Tensor:
 class KernelsSnapshot(LevelSnapshot[MemoryRecord]):
     """A plan, and the circuit that has its numbers."""
 
-    units: Plan
-    circuit_of_units: EvaluatedCircuit
+    plan: Plan
+    compiled: EvaluatedCircuit
     records: KernelRecords
 
     @property
     def state(self) -> Plan:
-        return self.units
+        return self.plan
 
     def with_state(self, state: Plan) -> Self:
-        return replace(self, units=state)
+        return replace(self, plan=state)
 
     def shows(self, number: int) -> bool:
         return number in self.graph.nodes
@@ -46,35 +46,35 @@ class KernelsSnapshot(LevelSnapshot[MemoryRecord]):
         return [Change(rule, one.matched, one.removed, one.added, seconds) for one in edits]
 
     def make_graph(self) -> Graph[NodeRecord]:
-        """The units that are computed, and the tables that they read."""
-        return self.records.graph_of(self.units, self.work)
+        """The calls that are computed, and the tables that they read."""
+        return self.records.graph_of(self.plan, self.work)
 
     def make_memory(self) -> MemoryRecord:
         """The values for a tile: from when to when each is kept, and in which slot."""
-        return memory_of(self.units, self.records.rows)
+        return memory_of(self.plan, self.records.rows)
 
     @cached_property
     def work(self) -> Mapping[int, Work]:
-        """The operations and bytes of each computed unit for a tile."""
-        return measure_work(self.units, self.circuit_of_units, self.records.rows)
+        """The operations and bytes of each computed call for a tile."""
+        return measure_work(self.plan, self.compiled, self.records.rows)
 
     def make_stats(self) -> Mapping[str, int]:
         """Count kernel calls, tables that they read, operations and bytes for a tile, and the slots of values."""
         work = total_work(tuple(self.work.values()))
-        written = sum(FLOAT_BYTES * unit.width * self.records.rows for _, unit in self.units.computed())
+        written = sum(FLOAT_BYTES * call.width * self.records.rows for _, call in self.plan.computed())
         return {
-            "units": sum(1 for _ in self.units.computed()),
-            "tables": len(self.units.read_tables),
+            "calls": sum(1 for _ in self.plan.computed()),
+            "tables": len(self.plan.read_tables),
             "flops": round(work.flops),
             "read_bytes": round(work.num_bytes),
             "activation_bytes": written,
-            "slots": self.units.num_slots,
+            "slots": self.plan.num_slots,
             "peak_bytes": self.memory.size_bytes,
         }
 
     def circuit(self) -> FastCircuit:
-        """The circuit with its present parameters, run by these units. Raises: LoweringError without a compiler."""
-        return run_units(self.circuit_of_units, self.units)
+        """The circuit with its present parameters, run by these calls. Raises: LoweringError without a compiler."""
+        return run_plan(self.compiled, self.plan)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """The outputs for rows of data."""
@@ -82,41 +82,41 @@ class KernelsSnapshot(LevelSnapshot[MemoryRecord]):
             return (call_with(self.circuit(), x).detach(),)
 
 
-def memory_of(units: Plan, rows: int) -> MemoryRecord:
+def memory_of(plan: Plan, rows: int) -> MemoryRecord:
     """The memory of the values for a tile of rows, each kept until it was last read.
 
     Without slots each value has memory of its own. All slots have the size of the widest value.
     """
-    order = tuple(number for number, _ in units.computed())
+    order = tuple(number for number, _ in plan.computed())
     moments = {number: moment for moment, number in enumerate(order)}
     readers: dict[int, list[int]] = {number: [] for number in order}
     for number in order:
-        for one in dict.fromkeys(units.calls[number].inputs):
+        for one in dict.fromkeys(plan.calls[number].inputs):
             if one in readers:
                 readers[one].append(number)
-    outputs = frozenset(units.outputs)
-    slot_bytes = max((_size_bytes(units, number, rows) for number in order), default=0)
+    outputs = frozenset(plan.outputs)
+    slot_bytes = max((_size_bytes(plan, number, rows) for number in order), default=0)
     buffers = tuple(
         BufferRecord(
             number,
-            value_type(units.calls[number], rows),
+            value_type(plan.calls[number], rows),
             moments[number],
             len(order) if number in outputs else 1 + moments[readers[number][-1] if readers[number] else number],
-            _size_bytes(units, number, rows),
-            units.slots[number] * slot_bytes if units.slots else None,
+            _size_bytes(plan, number, rows),
+            plan.slots[number] * slot_bytes if plan.slots else None,
             (number, *readers[number]),
             ("w", *("r" * len(readers[number]))),
         )
         for number in order
     )
-    size = units.num_slots * slot_bytes if units.slots else sum(one.size_bytes for one in buffers)
-    lines = zip(units.calls, units.text().splitlines(), strict=False)
+    size = plan.num_slots * slot_bytes if plan.slots else sum(one.size_bytes for one in buffers)
+    lines = zip(plan.calls, plan.text().splitlines(), strict=False)
     listing = tuple((number, line) for number, line in lines if number in moments)
     return MemoryRecord(order, buffers, size, _most_bytes(buffers), listing)
 
 
-def _size_bytes(units: Plan, number: int, rows: int) -> int:
-    return FLOAT_BYTES * units.calls[number].width * rows
+def _size_bytes(plan: Plan, number: int, rows: int) -> int:
+    return FLOAT_BYTES * plan.calls[number].width * rows
 
 
 def _most_bytes(buffers: tuple[BufferRecord, ...]) -> int:

@@ -1,9 +1,9 @@
-// Lines of memory that the next unit reads, fetched into the cache while the present one multiplies, which leaves the way
+// Lines of memory that the next call reads, fetched into the cache while the present one multiplies, which leaves the way
 // to the memory idle.
 #pragma once
 #include "vectors.h"
 
-constexpr int64_t AHEAD_LINES = 4096;  // fetched for a unit at most: a fourth of the second cache
+constexpr int64_t AHEAD_LINES = 4096;  // fetched for a call at most: a fourth of the second cache
 constexpr int64_t AHEAD_STEPS = 256;   // of a matrix product that fetches: its summands
 constexpr int64_t STEP_LINES = 2;      // with one, tables are late; with four, multiplications wait for the memory
 

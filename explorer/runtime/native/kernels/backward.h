@@ -1,6 +1,6 @@
 // The backward pass of a tile: from the gradients of the outputs to those of weights, tables and densities.
 //
-// Scales are constants: the gradient of a unit is that of its scaled values, so the pass has neither exp nor log. Of a
+// Scales are constants: the gradient of a call is that of its scaled values, so the pass has neither exp nor log. Of a
 // certified row no gradient overflows: the bound at the root is at least the gradient times SMALLEST.
 // The gradient of a row whose value is exactly zero is zero, as of the logarithm in PyTorch's layers.
 #pragma once
@@ -12,7 +12,7 @@ struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
   bool last;           // the last tile passes them through a softmax
   bool changed;        // logits differ from those of the forward pass
-  const float* matrix; // weights (rows, columns) of the present unit
+  const float* matrix; // weights (rows, columns) of the present call
   float* gradients;    // of values, at their places
   float* products;     // (rows, widest): the terms of a sum; twice as many rows for a table
   float* inner;        // (rows, widest): their gradients
@@ -23,7 +23,7 @@ struct Backward : TrainingTile {
   int32_t* seen;       // the first row of each of these
 
   float* gradient(int64_t place) const { return gradients + place * capacity; }
-  float* weights_gradient(const Unit& unit) const { return training->gradients[unit.source] + unit.weight; }
+  float* weights_gradient(const KernelCall& call) const { return training->gradients[call.source] + call.weight; }
 
   // ------------------------------------------------------------------------------------------------- the outputs
 
@@ -71,29 +71,29 @@ struct Backward : TrainingTile {
   }
 
   // The gradient before rescaling.
-  void before_rescaling(const Unit& unit) {
-    const float* value = values_of(unit);
-    const float* multiplier = multipliers + unit.slot * capacity;
-    float* of = gradient(unit.gradient);
+  void before_rescaling(const KernelCall& call) {
+    const float* value = values_of(call);
+    const float* multiplier = multipliers + call.slot * capacity;
+    float* of = gradient(call.gradient);
     for (int64_t b = 0; b < rows; b++)
-      for (int64_t n = b * unit.out_width; n < (b + 1) * unit.out_width; n += LANES)
+      for (int64_t n = b * call.out_width; n < (b + 1) * call.out_width; n += LANES)
         store(of + n, load(value + n) == Vector{} ? Vector{} : load(of + n) * multiplier[b]);
   }
 
   // Calls `back(h, factors, by)` for each term, with its factors of scale as in the forward pass.
   template <class Back>
-  void each_term(const Unit& unit, Back back) {
-    const Operand* operands = circuit.operands + unit.operands;
-    if (unit.terms == 1) return back(0, operands, nullptr);
+  void each_term(const KernelCall& call, Back back) {
+    const Operand* operands = circuit.operands + call.operands;
+    if (call.terms == 1) return back(0, operands, nullptr);
     double* top = top_scales;
-    product_scales(operands, unit.factors, all_rows(), top);
-    for (int64_t h = 1; h < unit.terms; h++) {
-      product_scales(operands + h * unit.factors, unit.factors, all_rows(), term_scales);
+    product_scales(operands, call.factors, all_rows(), top);
+    for (int64_t h = 1; h < call.terms; h++) {
+      product_scales(operands + h * call.factors, call.factors, all_rows(), term_scales);
       for (int64_t b = 0; b < rows; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
     }
-    for (int64_t h = 0; h < unit.terms; h++) {
-      const Operand* factors = operands + h * unit.factors;
-      product_scales(factors, unit.factors, all_rows(), term_scales);
+    for (int64_t h = 0; h < call.terms; h++) {
+      const Operand* factors = operands + h * call.factors;
+      product_scales(factors, call.factors, all_rows(), term_scales);
       quotients(term_scales, top, rows, term_factors);
       back(h, factors, term_factors);
     }
@@ -124,36 +124,36 @@ struct Backward : TrainingTile {
     return block;
   }
 
-  // ----------------------------------------------------------------------------------------------------- units
+  // ----------------------------------------------------------------------------------------------------- calls
 
-  void product_back(const Unit& unit) {
-    factors_gradient(circuit.operands + unit.operands, unit.factors, unit.out_width, gradient(unit.gradient), nullptr);
+  void product_back(const KernelCall& call) {
+    factors_gradient(circuit.operands + call.operands, call.factors, call.out_width, gradient(call.gradient), nullptr);
   }
 
-  void sum_back(const Unit& unit) {
-    const float* G = gradient(unit.gradient);
-    const int64_t units = unit.in_units, width = unit.in_width, columns = unit.terms * units;
-    each_term(unit, [&](int64_t h, const Operand* factors, const float* by) {
-      const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
-      if (!direct) multiply_rows(factors, unit.factors, all_rows(), width, by, products);
-      outer_products(G, unit.out_width, direct ? values(factors->place) : products, width,
-                     weights_gradient(unit) + h * units, columns, unit.out_units, units);
+  void sum_back(const KernelCall& call) {
+    const float* G = gradient(call.gradient);
+    const int64_t units = call.in_units, width = call.in_width, columns = call.terms * units;
+    each_term(call, [&](int64_t h, const Operand* factors, const float* by) {
+      const bool direct = !by && call.factors == 1 && factors->slot >= 0;
+      if (!direct) multiply_rows(factors, call.factors, all_rows(), width, by, products);
+      outer_products(G, call.out_width, direct ? values(factors->place) : products, width,
+                     weights_gradient(call) + h * units, columns, call.out_units, units);
       int64_t ld = columns;
-      const float* weight = padded(matrix + h * units, ld, unit.out_units, units, width);
-      const bool alone = !by && unit.factors == 1;
-      multiply<false>(G, unit.out_width, weight, ld, unit.out_units, width, alone ? gradient(factors->gradient) : inner,
+      const float* weight = padded(matrix + h * units, ld, call.out_units, units, width);
+      const bool alone = !by && call.factors == 1;
+      multiply<false>(G, call.out_width, weight, ld, call.out_units, width, alone ? gradient(factors->gradient) : inner,
                       width, rows, alone && factors->adds);
-      if (!alone) factors_gradient(factors, unit.factors, width, inner, by);
+      if (!alone) factors_gradient(factors, call.factors, width, inner, by);
     });
   }
 
-  void mixing_back(const Unit& unit) {
-    const float* G = gradient(unit.gradient);
-    const int64_t width = unit.out_width;
-    each_term(unit, [&](int64_t h, const Operand* factors, const float* by) {
-      multiply_rows(factors, unit.factors, all_rows(), width, by, products);
-      for (int64_t k = 0; k < unit.out_units; k++) block[k] = matrix[k * unit.terms + h];
-      for (int64_t k = unit.out_units; k < width; k++) block[k] = 0;
+  void mixing_back(const KernelCall& call) {
+    const float* G = gradient(call.gradient);
+    const int64_t width = call.out_width;
+    each_term(call, [&](int64_t h, const Operand* factors, const float* by) {
+      multiply_rows(factors, call.factors, all_rows(), width, by, products);
+      for (int64_t k = 0; k < call.out_units; k++) block[k] = matrix[k * call.terms + h];
+      for (int64_t k = call.out_units; k < width; k++) block[k] = 0;
       memset(block_gradient, 0, width * sizeof(float));
       for (int64_t b = 0; b < rows; b++)
         for (int64_t n = 0; n < width; n += LANES) {
@@ -161,20 +161,20 @@ struct Backward : TrainingTile {
           store(block_gradient + n, load(block_gradient + n) + of * load(products + b * width + n));
           store(inner + b * width + n, of * load(block + n));
         }
-      accumulate(block_gradient, 1, weights_gradient(unit) + h, unit.terms, unit.out_units, 1);
-      factors_gradient(factors, unit.factors, width, inner, by);
+      accumulate(block_gradient, 1, weights_gradient(call) + h, call.terms, call.out_units, 1);
+      factors_gradient(factors, call.factors, width, inner, by);
     });
   }
 
   // For some i at a time, dW[o][i][j] = sum_b G[b][o] (x_0[b][i] x_1[b][j]), and with
   // H[b][i][j] = sum_o G[b][o] W[o][i][j] the gradients of x_0[b][i] = H[b][i] x_1[b] and of x_1[b] += x_0[b][i] H[b][i].
-  void tucker_back(const Unit& unit) {
-    const Operand* factors = circuit.operands + unit.operands;
+  void tucker_back(const KernelCall& call) {
+    const Operand* factors = circuit.operands + call.operands;
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
-    const int64_t units = unit.in_units, width = unit.in_width, out_width = unit.out_width, columns = units * units;
+    const int64_t units = call.in_units, width = call.in_width, out_width = call.out_width, columns = units * units;
     const bool are_several = units == width && (width == TUCKER_WIDTH / 2 || width == TUCKER_WIDTH / 4);
     const int64_t count = are_several ? TUCKER_WIDTH / width : 1, size = count * width;
-    const float* G = gradient(unit.gradient);
+    const float* G = gradient(call.gradient);
     float* left_gradient = gradient(factors[0].gradient);
     float* right_gradient = gradient(factors[1].gradient);
     if (!factors[0].adds) memset(left_gradient, 0, rows * width * sizeof(float));
@@ -186,11 +186,11 @@ struct Backward : TrainingTile {
           for (int64_t n = 0; n < width; n += LANES)
             store(products + b * size + a * width + n, load(right + n) * left[a]);
       }
-      outer_products(G, out_width, products, size, weights_gradient(unit) + i * units, columns, unit.out_units,
+      outer_products(G, out_width, products, size, weights_gradient(call) + i * units, columns, call.out_units,
                      count * units);
       int64_t ld = columns;
-      const float* weight = padded(matrix + i * units, ld, unit.out_units, count * units, size);
-      multiply<false>(G, out_width, weight, ld, unit.out_units, size, inner, size, rows, false);
+      const float* weight = padded(matrix + i * units, ld, call.out_units, count * units, size);
+      multiply<false>(G, out_width, weight, ld, call.out_units, size, inner, size, rows, false);
       for (int64_t b = 0; b < rows; b++) {
         const float *left = lefts.values + lefts.at(b) * width + i, *right = rights.values + rights.at(b) * width;
         const float* H = inner + b * size;
@@ -220,17 +220,17 @@ struct Backward : TrainingTile {
     UNROLL for (int a = 0; a < A; a++) of_left[a] += sum_of(sums[a]);
   }
 
-  void kronecker_back(const Unit& unit) {
-    const Operand* factors = circuit.operands + unit.operands;
+  void kronecker_back(const KernelCall& call) {
+    const Operand* factors = circuit.operands + call.operands;
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
-    const int64_t left_units = unit.in_units, left_width = unit.in_width;
-    const int64_t right_units = unit.out_units / left_units, right_width = unit.weight;
+    const int64_t left_units = call.in_units, left_width = call.in_width;
+    const int64_t right_units = call.out_units / left_units, right_width = call.weight;
     float* left_gradient = gradient(factors[0].gradient);
     float* right_gradient = gradient(factors[1].gradient);
     if (!factors[0].adds) memset(left_gradient, 0, rows * left_width * sizeof(float));
     if (!factors[1].adds) memset(right_gradient, 0, rows * right_width * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
-      const float* G = gradient(unit.gradient) + b * unit.out_width;
+      const float* G = gradient(call.gradient) + b * call.out_width;
       const float* left = lefts.values + lefts.at(b) * left_width;
       const float* right = rights.values + rights.at(b) * right_width;
       for (int64_t i = 0; i < left_units; i++) {
@@ -244,30 +244,30 @@ struct Backward : TrainingTile {
     }
   }
 
-  void rearrange_back(const Unit& unit) {
-    const Operand* operand = circuit.operands + unit.operands;
-    const int64_t* read = circuit.units_read + unit.weight;
+  void rearrange_back(const KernelCall& call) {
+    const Operand* operand = circuit.operands + call.operands;
+    const int64_t* read = circuit.units_read + call.weight;
     float* to = gradient(operand->gradient);
-    if (!operand->adds) memset(to, 0, rows * unit.in_width * sizeof(float));
+    if (!operand->adds) memset(to, 0, rows * call.in_width * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
-      const float* G = gradient(unit.gradient) + b * unit.out_width;
-      for (int64_t n = 0; n < unit.out_units; n++) to[b * unit.in_width + read[n]] += G[n];
+      const float* G = gradient(call.gradient) + b * call.out_width;
+      for (int64_t n = 0; n < call.out_units; n++) to[b * call.in_width + read[n]] += G[n];
     }
   }
 
   // y[q P + p] = sum_j w[p][j] x[j Q + q]
-  void tensor_dot_back(const Unit& unit) {
-    const Operand* operand = circuit.operands + unit.operands;
+  void tensor_dot_back(const KernelCall& call) {
+    const Operand* operand = circuit.operands + call.operands;
     const Rows from = rows_of(*operand);
-    const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q;
+    const int64_t J = call.terms, Q = call.in_units / J, P = call.out_units / Q;
     const float* weight = matrix;
     float* to = gradient(operand->gradient);
-    if (!operand->adds) memset(to, 0, rows * unit.in_width * sizeof(float));
+    if (!operand->adds) memset(to, 0, rows * call.in_width * sizeof(float));
     memset(block_gradient, 0, P * J * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
-      const float* G = gradient(unit.gradient) + b * unit.out_width;
-      const float* x = from.values + from.at(b) * unit.in_width;
-      float* into = to + b * unit.in_width;
+      const float* G = gradient(call.gradient) + b * call.out_width;
+      const float* x = from.values + from.at(b) * call.in_width;
+      float* into = to + b * call.in_width;
       for (int64_t p = 0; p < P; p++)
         for (int64_t j = 0; j < J; j++) {
           float sum = 0;
@@ -278,15 +278,15 @@ struct Backward : TrainingTile {
           block_gradient[p * J + j] += sum;
         }
     }
-    accumulate(block_gradient, J, weights_gradient(unit), J, P, J);
+    accumulate(block_gradient, J, weights_gradient(call), J, P, J);
   }
 
   // Of mean, of the factor 1 / (sqrt(2) stddev), and of the constant of each density.
-  void gaussian_back(const Unit& unit) {
-    const Operand* factors = circuit.operands + unit.operands;
-    const int64_t width = unit.out_width;
-    const float* G = gradient(unit.gradient);
-    for (int64_t c = 0; c < unit.factors; c++) {
+  void gaussian_back(const KernelCall& call) {
+    const Operand* factors = circuit.operands + call.operands;
+    const int64_t width = call.out_width;
+    const float* G = gradient(call.gradient);
+    for (int64_t c = 0; c < call.factors; c++) {
       const float* mean = circuit.constants + factors[c].rows;
       float* to = training->constants_gradient + factors[c].rows;
       const float* x = points + factors[c].variable * capacity;
@@ -303,18 +303,18 @@ struct Backward : TrainingTile {
         }
         of_mean *= factor * 2.0f;
         of_factor *= -2.0f;
-        store(to + n, load(to + n) + of_mean);  // several units may have the same density
+        store(to + n, load(to + n) + of_mean);  // several calls may have the same density
         store(to + width + n, load(to + width + n) + of_factor);
         store(to + 2 * width + n, load(to + 2 * width + n) + of_constant);
       }
     }
   }
 
-  void density_back(const Unit& unit) {
-    const float* G = gradient(unit.gradient);
+  void density_back(const KernelCall& call) {
+    const float* G = gradient(call.gradient);
     for (int64_t b = 0; b < rows; b++)
-      memcpy(training->densities_gradient + (first + b) * input.density_floats + unit.weight, G + b * unit.out_width,
-             unit.out_units * sizeof(float));
+      memcpy(training->densities_gradient + (first + b) * input.density_floats + call.weight, G + b * call.out_width,
+             call.out_units * sizeof(float));
   }
 
   // The gradient of a row of a table from that of the values, times `by` where it is linear.
@@ -325,17 +325,17 @@ struct Backward : TrainingTile {
   static float table_factor(const Table& table, double scale) { return table.content != LINEAR ? 1 : (float)exp(-scale); }
 
   // `operands` is that of the table itself, `weight` its number. The rows of each state are added up first.
-  void table_back(const Unit& unit) {
-    const Table& table = training->tables[unit.weight];
-    const Operand& operand = circuit.operands[unit.operands];
+  void table_back(const KernelCall& call) {
+    const Table& table = training->tables[call.weight];
+    const Operand& operand = circuit.operands[call.operands];
     if (fresh && !operand.by_row && table.state_stride == 1 && table.states <= 2 * rows)
-      return whole_table_back(unit, table);
+      return whole_table_back(call, table);
     const Rows from = rows_of(operand);
     const State* state = states_of(operand);
     const int64_t width = table.width;
     int32_t count = 0;
     for (int64_t b = 0; b < rows; b++) {
-      const float* G = gradient(unit.gradient) + b * width;
+      const float* G = gradient(call.gradient) + b * width;
       int32_t& place = places[state[b]];
       const bool is_new = place < 0;
       if (is_new) seen[place = count++] = b;
@@ -386,14 +386,14 @@ struct Backward : TrainingTile {
   }
 
   // The gradients of all states, which are next to each other, are written at once; `products` has room for them.
-  void whole_table_back(const Unit& unit, const Table& table) {
-    const Rows from = rows_of(circuit.operands[unit.operands]);
+  void whole_table_back(const KernelCall& call, const Table& table) {
+    const Rows from = rows_of(circuit.operands[call.operands]);
     const int64_t width = table.width;
     float* totals = block;
     memset(totals, 0, width * sizeof(float));
     memset(products, 0, table.states * width * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
-      const float* G = gradient(unit.gradient) + b * width;
+      const float* G = gradient(call.gradient) + b * width;
       const float* value = from.values + from.at(b) * width;
       const float by = table_factor(table, from.scales[from.at(b)]);
       float* sum = products + from.at(b) * width;
@@ -408,47 +408,47 @@ struct Backward : TrainingTile {
     if (table.content == NORMALIZED) subtract_probabilities(table, totals, to, false);
   }
 
-  // Points `matrix` to the weights of a unit; those after a softmax are made where other weights would be transposed.
-  void read_weights(const Unit& unit) {
-    matrix = source_of(unit);
-    if (unit.normalizers < 0) return;
-    const int64_t width = weight_width(unit);
-    const float* kept = circuit.constants + unit.normalizers;
+  // Points `matrix` to the weights of a call; those after a softmax are made where other weights would be transposed.
+  void read_weights(const KernelCall& call) {
+    matrix = source_of(call);
+    if (call.normalizers < 0) return;
+    const int64_t width = weight_width(call);
+    const float* kept = circuit.constants + call.normalizers;
     if (fresh) {
-      const int32_t checksum = logits_checksum(unit);
+      const int32_t checksum = logits_checksum(call);
       changed |= memcmp(kept + 2 * width, &checksum, sizeof checksum) != 0;
     }
-    softmax_of_rows(matrix, weight_rows(unit), weight_columns(unit), kept, kept + width, transposed_weights);
+    softmax_of_rows(matrix, weight_rows(call), weight_columns(call), kept, kept + width, transposed_weights);
     matrix = transposed_weights;
   }
 
-  void weighted_back(const Unit& unit) {
-    switch (unit.kind) {
-      case SUM: return sum_back(unit);
-      case MIXING: return mixing_back(unit);
-      case TUCKER: return tucker_back(unit);
-      case TENSOR_DOT: return tensor_dot_back(unit);
+  void weighted_back(const KernelCall& call) {
+    switch (call.kind) {
+      case SUM: return sum_back(call);
+      case MIXING: return mixing_back(call);
+      case TUCKER: return tucker_back(call);
+      case TENSOR_DOT: return tensor_dot_back(call);
     }
   }
 
-  void back(const Unit& unit) {
-    switch (unit.kind) {
-      case TABLE: return table_back(unit);
+  void back(const KernelCall& call) {
+    switch (call.kind) {
+      case TABLE: return table_back(call);
       case GAUSSIAN:
       case DENSITY: {  // gradients of logarithms
-        float* of = gradient(unit.gradient);
-        const float* value = values_of(unit);
-        for (int64_t n = 0; n < rows * unit.out_width; n += LANES) store(of + n, load(of + n) * load(value + n));
-        return unit.kind == GAUSSIAN ? gaussian_back(unit) : density_back(unit);
+        float* of = gradient(call.gradient);
+        const float* value = values_of(call);
+        for (int64_t n = 0; n < rows * call.out_width; n += LANES) store(of + n, load(of + n) * load(value + n));
+        return call.kind == GAUSSIAN ? gaussian_back(call) : density_back(call);
       }
     }
-    before_rescaling(unit);
-    if (unit.kind == PRODUCT) return product_back(unit);
-    if (unit.kind == KRONECKER) return kronecker_back(unit);
-    if (unit.kind == REARRANGE) return rearrange_back(unit);
-    read_weights(unit);
-    weighted_back(unit);
-    if (last && unit.normalizers >= 0)
-      softmax_back(matrix, weight_rows(unit), weight_columns(unit), weights_gradient(unit));
+    before_rescaling(call);
+    if (call.kind == PRODUCT) return product_back(call);
+    if (call.kind == KRONECKER) return kronecker_back(call);
+    if (call.kind == REARRANGE) return rearrange_back(call);
+    read_weights(call);
+    weighted_back(call);
+    if (last && call.normalizers >= 0)
+      softmax_back(matrix, weight_rows(call), weight_columns(call), weights_gradient(call));
   }
 };

@@ -67,7 +67,7 @@ static void wait_for(const int64_t* done, int64_t count) {
     if (spins > MAX_SPINS) std::this_thread::yield();
 }
 
-static void evaluate_share(Call& call, const Share& share, int64_t thread) {
+static void evaluate_share(EvaluationCall& call, const Share& share, int64_t thread) {
   Tile tile{*call.circuit, *call.input, share.first, share.stop_row, share.rows};
   tile.begin = share.start_row;
   Memory values{call.values + thread * call.values_stride}, scratch{call.scratch + thread * call.scratch_stride};
@@ -78,7 +78,7 @@ static void evaluate_share(Call& call, const Share& share, int64_t thread) {
   if (share.reads) tile.begin_absorbing();
   if (share.reads && !read_variables(tile)) __atomic_store_n(&call.is_bad, 1, __ATOMIC_RELEASE);
   if (__atomic_load_n(&call.is_bad, __ATOMIC_ACQUIRE)) return;
-  tile.run(share.start_unit, share.stop_unit);
+  tile.run(share.start_call, share.stop_call);
   if (share.writes) tile.write(call.tolerance, call.result, call.certified);
 }
 
@@ -106,7 +106,7 @@ int64_t scratch_bytes(const Circuit* circuit, int64_t capacity) {
 }
 
 // What each thread does: it takes shares until none is left.
-void take_shares(Call* call) {
+void take_shares(EvaluationCall* call) {
   const int64_t thread = take_next(&call->next_thread);
   if (thread >= call->num_threads) return;
   int64_t number;

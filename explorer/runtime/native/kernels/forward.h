@@ -1,11 +1,11 @@
-// The native kernels of circuits: a loop over units, for a tile of rows at a time.
+// The native kernels of circuits: a loop over kernel calls, for a tile of rows at a time.
 //
-// Values of a unit are a tile (rows, width) of Real, in linear scale, and for each row
+// Values of a kernel call are a tile (rows, width) of Real, in linear scale, and for each row
 //   scale: the natural logarithm of what the row was divided by, in double;
 //   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row, besides
 //     the relative error that was absorbed;
 //   top: the largest element.
-// A row is rescaled by a power of two after a unit unless its top is in [2^-KEPT, 2). The rounding of Real arithmetic is
+// A row is rescaled by a power of two after a call unless its top is in [2^-KEPT, 2). The rounding of Real arithmetic is
 // not part of the bound: it is relative. explorer/runtime/README.md derives the bounds.
 //
 #pragma once
@@ -21,18 +21,18 @@ constexpr Bits ABOVE_KEPT = ((Bits)(KEPT + 1) << MANTISSA) - 1;  // the bits of 
 
 struct Tile : TileRows {
   // Of a row without a bound nothing may reach the gradients, not even multiplied by zero.
-  void clear(const Unit& unit, int64_t b, Real* row) {
-    memset(row, 0, unit.out_width * sizeof(Real));
-    scales[unit.slot * capacity + b] = 0;
+  void clear(const KernelCall& call, int64_t b, Real* row) {
+    memset(row, 0, call.out_width * sizeof(Real));
+    scales[call.slot * capacity + b] = 0;
   }
 
   // Makes logarithms in `count` rows, at most LANES, values whose largest is 1; `low` was rounded off.
-  void from_logarithms(const Unit& unit, int64_t start, int64_t count, const Real* low) {
-    Real* out = values_of(unit) + start * unit.out_width;
+  void from_logarithms(const KernelCall& call, int64_t start, int64_t count, const Real* low) {
+    Real* out = values_of(call) + start * call.out_width;
     Real top[LANES], largest[LANES];
     store(largest, all(1.0f));
-    with_vectors(unit.out_width, [&](auto known) {
-      const int64_t width = known.value ? known.value * LANES : unit.out_width;
+    with_vectors(call.out_width, [&](auto known) {
+      const int64_t width = known.value ? known.value * LANES : call.out_width;
       store(top, largest_of_rows(out, width, count));
       for (int64_t i = 0; i < count; i++)
         for (int64_t n = i * width; n < (i + 1) * width; n += LANES) {
@@ -43,23 +43,23 @@ struct Tile : TileRows {
     });
     for (int64_t i = 0; i < count; i++) {
       const bool is_finite = top[i] - top[i] == 0;
-      scales_of(unit)[start + i] = top[i];
-      bounds_of(unit)[start + i] = is_finite ? DROPPED : INFINITY;
-      tops_of(unit)[start + i] = largest[i];
-      if (training && !is_finite) clear(unit, start + i, out + i * unit.out_width);
+      scales_of(call)[start + i] = top[i];
+      bounds_of(call)[start + i] = is_finite ? DROPPED : INFINITY;
+      tops_of(call)[start + i] = largest[i];
+      if (training && !is_finite) clear(call, start + i, out + i * call.out_width);
     }
   }
 
   // log of products of normal densities: sum_c constant - (scale (x - mean))^2, where rows are padded with -inf, given to
   // `write`. Many are added in blocks; `low` gets what that rounds off.
   template <int R, class Write>
-  void log_densities(const Unit& unit, int64_t start, Real* low, Write write) {
-    const Operand* factors = circuit.operands + unit.operands;
-    const int64_t width = unit.out_width;
-    Real* out = values_of(unit) + start * width;
+  void log_densities(const KernelCall& call, int64_t start, Real* low, Write write) {
+    const Operand* factors = circuit.operands + call.operands;
+    const int64_t width = call.out_width;
+    Real* out = values_of(call) + start * width;
     for (int64_t n = 0; n < width; n += LANES)
-      for (int64_t block = 0; block < unit.factors; block += BLOCK_DENSITIES) {
-        const int64_t end = block + BLOCK_DENSITIES < unit.factors ? block + BLOCK_DENSITIES : unit.factors;
+      for (int64_t block = 0; block < call.factors; block += BLOCK_DENSITIES) {
+        const int64_t end = block + BLOCK_DENSITIES < call.factors ? block + BLOCK_DENSITIES : call.factors;
         Vector sums[R];
         for (int64_t c = block; c < end; c++) {
           const Real* mean = circuit.constants + factors[c].rows + n;
@@ -81,20 +81,20 @@ struct Tile : TileRows {
 
   // The same for some rows, at most LANES.
   template <class Write>
-  void log_densities_of_rows(const Unit& unit, int64_t start, int64_t count, Real* low, Write write) {
-    if (count == LANES) return log_densities<LANES>(unit, start, low, write);
+  void log_densities_of_rows(const KernelCall& call, int64_t start, int64_t count, Real* low, Write write) {
+    if (count == LANES) return log_densities<LANES>(call, start, low, write);
     for (int64_t i = 0; i < count; i++)
-      log_densities<1>(unit, start + i, low ? low + i * unit.out_width : nullptr, write);
+      log_densities<1>(call, start + i, low ? low + i * call.out_width : nullptr, write);
   }
 
   // The largest logarithm of an element that any x has.
-  Real log_peak(const Unit& unit) const {
-    const Operand* factors = circuit.operands + unit.operands;
-    const int64_t width = unit.out_width;
+  Real log_peak(const KernelCall& call) const {
+    const Operand* factors = circuit.operands + call.operands;
+    const int64_t width = call.out_width;
     Vector found = all(-INFINITY);
     for (int64_t n = 0; n < width; n += LANES) {
       Vector sum{};
-      for (int64_t c = 0; c < unit.factors; c++) sum += load(circuit.constants + factors[c].rows + 2 * width + n);
+      for (int64_t c = 0; c < call.factors; c++) sum += load(circuit.constants + factors[c].rows + 2 * width + n);
       found = larger(found, sum);
     }
     Real elements[LANES], most = -INFINITY;
@@ -105,43 +105,43 @@ struct Tile : TileRows {
 
   // Rows near the peak of at most BLOCK_DENSITIES densities are made in one go, as multiples of it. From the first row
   // on that is not, logarithms are made first, from which the largest of their row is subtracted.
-  void gaussian(const Unit& unit) {
-    Real* low = unit.factors > BLOCK_DENSITIES ? scratch : nullptr;
-    const Real peak = log_peak(unit);
+  void gaussian(const KernelCall& call) {
+    Real* low = call.factors > BLOCK_DENSITIES ? scratch : nullptr;
+    const Real peak = log_peak(call);
     bool are_near = !low && peak - peak == 0;
     for (int64_t start = begin; start < rows; start += LANES) {
       const int64_t count = rows - start < LANES ? rows - start : LANES;
       if (are_near) {
-        log_densities_of_rows(unit, start, count, nullptr, [&](Vector logarithms) { return exponential(logarithms - peak); });
-        for (int64_t b = start; b < start + count; b++) scales_of(unit)[b] = peak, bounds_of(unit)[b] = DROPPED;
-        rescale(unit, {start, count});
-        for (int64_t b = start; b < start + count; b++) are_near &= bounds_of(unit)[b] <= FAR;
+        log_densities_of_rows(call, start, count, nullptr, [&](Vector logarithms) { return exponential(logarithms - peak); });
+        for (int64_t b = start; b < start + count; b++) scales_of(call)[b] = peak, bounds_of(call)[b] = DROPPED;
+        rescale(call, {start, count});
+        for (int64_t b = start; b < start + count; b++) are_near &= bounds_of(call)[b] <= FAR;
         if (are_near) continue;
       }
-      log_densities_of_rows(unit, start, count, low, [](Vector logarithms) { return logarithms; });
-      from_logarithms(unit, start, count, low);
+      log_densities_of_rows(call, start, count, low, [](Vector logarithms) { return logarithms; });
+      from_logarithms(call, start, count, low);
     }
   }
 
-  void density(const Unit& unit) {
+  void density(const KernelCall& call) {
     for (int64_t start = begin; start < rows; start += LANES) {
       const int64_t count = rows - start < LANES ? rows - start : LANES;
       for (int64_t b = start; b < start + count; b++) {
-        const Real* from = input.densities + (first + b) * input.density_floats + unit.weight;
-        Real* out = values_of(unit) + b * unit.out_width;
-        for (int64_t n = 0; n < unit.out_width; n++) out[n] = n < unit.out_units ? from[n] : -INFINITY;
+        const Real* from = input.densities + (first + b) * input.density_floats + call.weight;
+        Real* out = values_of(call) + b * call.out_width;
+        for (int64_t n = 0; n < call.out_width; n++) out[n] = n < call.out_units ? from[n] : -INFINITY;
       }
-      from_logarithms(unit, start, count, nullptr);
+      from_logarithms(call, start, count, nullptr);
     }
   }
 
-  void product(const Unit& unit) {
-    const Operand* factors = circuit.operands + unit.operands;
-    each_span(unit.out_width, [&](Span span) {
-      multiply_rows(factors, unit.factors, span, unit.out_width, nullptr, values_of(unit) + span.start * unit.out_width);
-      product_scales(factors, unit.factors, span, scales_of(unit) + span.start);
-      product_bounds(factors, unit.factors, span, bounds_of(unit) + span.start);
-      rescale(unit, span);
+  void product(const KernelCall& call) {
+    const Operand* factors = circuit.operands + call.operands;
+    each_span(call.out_width, [&](Span span) {
+      multiply_rows(factors, call.factors, span, call.out_width, nullptr, values_of(call) + span.start * call.out_width);
+      product_scales(factors, call.factors, span, scales_of(call) + span.start);
+      product_bounds(factors, call.factors, span, bounds_of(call) + span.start);
+      rescale(call, span);
     });
   }
 
@@ -164,59 +164,59 @@ struct Tile : TileRows {
   // Calls `add(h, factors, by)` for each term: the scale of a sum is the largest one of its terms, and a term is
   // multiplied by the quotient. The bound of a term: `norms[h]` is at least the sum of its weights for an output unit.
   template <class Add>
-  void add_terms(const Unit& unit, Span span, Add add) {
-    const Operand* operands = circuit.operands + unit.operands;
-    double* top = scales_of(unit) + span.start;
-    Real* bound = bounds_of(unit) + span.start;
-    product_scales(operands, unit.factors, span, top);
-    for (int64_t h = 1; h < unit.terms; h++) {
-      product_scales(operands + h * unit.factors, unit.factors, span, term_scales);
+  void add_terms(const KernelCall& call, Span span, Add add) {
+    const Operand* operands = circuit.operands + call.operands;
+    double* top = scales_of(call) + span.start;
+    Real* bound = bounds_of(call) + span.start;
+    product_scales(operands, call.factors, span, top);
+    for (int64_t h = 1; h < call.terms; h++) {
+      product_scales(operands + h * call.factors, call.factors, span, term_scales);
       INDEPENDENT for (int64_t b = 0; b < span.count; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
     }
-    const Real most = ldexp(1, (int)unit.factors), underflow = 4 * (Real)unit.in_units * SMALLEST;
-    for (int64_t h = 0; h < unit.terms; h++) {
-      const Operand* factors = operands + h * unit.factors;
-      product_bounds(factors, unit.factors, span, term_bounds);
-      if (unit.terms > 1) {
-        product_scales(factors, unit.factors, span, term_scales);
+    const Real most = ldexp(1, (int)call.factors), underflow = 4 * (Real)call.in_units * SMALLEST;
+    for (int64_t h = 0; h < call.terms; h++) {
+      const Operand* factors = operands + h * call.factors;
+      product_bounds(factors, call.factors, span, term_bounds);
+      if (call.terms > 1) {
+        product_scales(factors, call.factors, span, term_scales);
         quotients(term_scales, top, span.count, term_factors);
       }
       const Real norm = norms[h];
       INDEPENDENT for (int64_t b = 0; b < span.count; b++) {
-        const Real by = unit.terms > 1 ? term_factors[b] : 1.0f;
+        const Real by = call.terms > 1 ? term_factors[b] : 1.0f;
         const Real error = by == 0 ? (most + term_bounds[b]) * DROPPED : term_bounds[b] * by + most * SMALLEST;
         bound[b] = (h ? bound[b] : 0) + norm * error + underflow;
       }
-      add(h, factors, unit.terms > 1 ? term_factors : nullptr);
+      add(h, factors, call.terms > 1 ? term_factors : nullptr);
     }
   }
 
-  void sum(const Unit& unit) {
-    const bool many = Accumulator::needs_compensation(unit.terms * Accumulator::parts_of(unit.in_units));
-    each_span(unit.in_width, [&](Span span) {
-      Real* exact = many ? scratch + span.count * unit.in_width : nullptr;
-      Accumulator total{values_of(unit) + span.start * unit.out_width, exact, span.count, unit.out_width, ahead};
-      add_terms(unit, span, [&](int64_t h, const Operand* factors, const Real* by) {
-        const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
-        if (!direct) multiply_rows(factors, unit.factors, span, unit.in_width, by, scratch);
-        total.add(direct ? values(factors->place) + span.start * unit.in_width : scratch, unit.in_width,
-                  weights + h * unit.in_units * unit.out_width, unit.in_units);
+  void sum(const KernelCall& call) {
+    const bool many = Accumulator::needs_compensation(call.terms * Accumulator::parts_of(call.in_units));
+    each_span(call.in_width, [&](Span span) {
+      Real* exact = many ? scratch + span.count * call.in_width : nullptr;
+      Accumulator total{values_of(call) + span.start * call.out_width, exact, span.count, call.out_width, ahead};
+      add_terms(call, span, [&](int64_t h, const Operand* factors, const Real* by) {
+        const bool direct = !by && call.factors == 1 && factors->slot >= 0;
+        if (!direct) multiply_rows(factors, call.factors, span, call.in_width, by, scratch);
+        total.add(direct ? values(factors->place) + span.start * call.in_width : scratch, call.in_width,
+                  weights + h * call.in_units * call.out_width, call.in_units);
       });
       total.finish();
-      rescale(unit, span);
+      rescale(call, span);
     });
   }
 
-  void mixing(const Unit& unit) {
-    const int64_t width = unit.out_width;
+  void mixing(const KernelCall& call) {
+    const int64_t width = call.out_width;
     each_span(width, [&](Span span) {
       const int64_t floats = span.count * width;
-      Real* out = values_of(unit) + span.start * width;
-      Real* low = Accumulator::needs_compensation(unit.terms) ? scratch + floats : nullptr;
+      Real* out = values_of(call) + span.start * width;
+      Real* low = Accumulator::needs_compensation(call.terms) ? scratch + floats : nullptr;
       if (low) memset(low, 0, floats * sizeof(Real));
-      add_terms(unit, span, [&](int64_t h, const Operand* factors, const Real* by) {
+      add_terms(call, span, [&](int64_t h, const Operand* factors, const Real* by) {
         const Real* weight = weights + h * width;
-        multiply_rows(factors, unit.factors, span, width, by, scratch);
+        multiply_rows(factors, call.factors, span, width, by, scratch);
         with_vectors(width, [&](auto known) {
           const int64_t size = known.value ? known.value * LANES : width;
           for (int64_t b = 0; b < span.count; b++)
@@ -230,26 +230,26 @@ struct Tile : TileRows {
       });
       if (low)
         for (int64_t n = 0; n < floats; n += LANES) store(out + n, load(out + n) + load(low + n));
-      rescale(unit, span);
+      rescale(call, span);
     });
   }
 
   // A sum over the Kronecker product of two operands: sum_i x_0[i] sum_j w[i][j] x_1[j].
-  void tucker(const Unit& unit) {
-    const Operand* factors = circuit.operands + unit.operands;
-    const int64_t units = unit.in_units, width = unit.in_width;
+  void tucker(const KernelCall& call) {
+    const Operand* factors = circuit.operands + call.operands;
+    const int64_t units = call.in_units, width = call.in_width;
     const Real norm = norms[0], underflow = 4 * (Real)(units * units) * SMALLEST;
     each_span(width, [&](Span span) {
       Real* low = units > MANY_PRODUCTS ? scratch + 2 * span.count * width : nullptr;
       const Real* left = rows_in_order(factors[0], span, width, scratch);
       const Real* right = rows_in_order(factors[1], span, width, scratch + span.count * width);
-      add_products(left, right, width, weights, units, unit.out_width, values_of(unit) + span.start * unit.out_width,
+      add_products(left, right, width, weights, units, call.out_width, values_of(call) + span.start * call.out_width,
                    low, span.count, ahead);
-      Real* bound = bounds_of(unit) + span.start;
-      product_scales(factors, 2, span, scales_of(unit) + span.start);
+      Real* bound = bounds_of(call) + span.start;
+      product_scales(factors, 2, span, scales_of(call) + span.start);
       product_bounds(factors, 2, span, bound);
       for (int64_t b = 0; b < span.count; b++) bound[b] = norm * (bound[b] + 4 * SMALLEST) + underflow;
-      rescale(unit, span);
+      rescale(call, span);
     });
   }
 
@@ -260,73 +260,73 @@ struct Tile : TileRows {
     return room;
   }
 
-  void kronecker(const Unit& unit) {
-    const Operand* factors = circuit.operands + unit.operands;
+  void kronecker(const KernelCall& call) {
+    const Operand* factors = circuit.operands + call.operands;
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
-    const int64_t right_units = unit.out_units / unit.in_units, right_width = unit.weight;
+    const int64_t right_units = call.out_units / call.in_units, right_width = call.weight;
     for (int64_t b = begin; b < rows; b++) {
-      Real* out = values_of(unit) + b * unit.out_width;
-      const Real* left = lefts.values + lefts.at(b) * unit.in_width;
+      Real* out = values_of(call) + b * call.out_width;
+      const Real* left = lefts.values + lefts.at(b) * call.in_width;
       const Real* right = rights.values + rights.at(b) * right_width;
-      for (int64_t i = 0; i < unit.in_units; i++)
+      for (int64_t i = 0; i < call.in_units; i++)
         for (int64_t j = 0; j < right_units; j++) out[i * right_units + j] = left[i] * right[j];
-      for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
+      for (int64_t n = call.out_units; n < call.out_width; n++) out[n] = 0;
     }
-    product_scales(factors, 2, all_rows(), scales_of(unit) + begin);
-    product_bounds(factors, 2, all_rows(), bounds_of(unit) + begin);
-    rescale(unit, all_rows());
+    product_scales(factors, 2, all_rows(), scales_of(call) + begin);
+    product_bounds(factors, 2, all_rows(), bounds_of(call) + begin);
+    rescale(call, all_rows());
   }
 
   // y[o] = x[i_o]
-  void rearrange(const Unit& unit) {
-    const Operand* operand = circuit.operands + unit.operands;
+  void rearrange(const KernelCall& call) {
+    const Operand* operand = circuit.operands + call.operands;
     const Rows from = rows_of(*operand);
-    const int64_t* read = circuit.units_read + unit.weight;
+    const int64_t* read = circuit.units_read + call.weight;
     for (int64_t b = begin; b < rows; b++) {
-      Real* out = values_of(unit) + b * unit.out_width;
-      const Real* x = from.values + from.at(b) * unit.in_width;
-      for (int64_t n = 0; n < unit.out_units; n++) out[n] = x[read[n]];
-      for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
+      Real* out = values_of(call) + b * call.out_width;
+      const Real* x = from.values + from.at(b) * call.in_width;
+      for (int64_t n = 0; n < call.out_units; n++) out[n] = x[read[n]];
+      for (int64_t n = call.out_units; n < call.out_width; n++) out[n] = 0;
     }
-    product_scales(operand, 1, all_rows(), scales_of(unit) + begin);
-    product_bounds(operand, 1, all_rows(), bounds_of(unit) + begin);
-    rescale(unit, all_rows());
+    product_scales(operand, 1, all_rows(), scales_of(call) + begin);
+    product_bounds(operand, 1, all_rows(), bounds_of(call) + begin);
+    rescale(call, all_rows());
   }
 
   // y[q P + p] = sum_j w[j][p] x[j Q + q]; `terms` is J, `factors` the padded P.
-  void tensor_dot(const Unit& unit) {
-    const Operand* operand = circuit.operands + unit.operands;
+  void tensor_dot(const KernelCall& call) {
+    const Operand* operand = circuit.operands + call.operands;
     const Rows from = rows_of(*operand);
-    const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q, padded = unit.factors;
+    const int64_t J = call.terms, Q = call.in_units / J, P = call.out_units / Q, padded = call.factors;
     Real* transposed = scratch;
     Real* product = scratch + Q * J;
     for (int64_t b = begin; b < rows; b++) {
-      const Real* x = from.values + from.at(b) * unit.in_width;
+      const Real* x = from.values + from.at(b) * call.in_width;
       for (int64_t q = 0; q < Q; q++)
         for (int64_t j = 0; j < J; j++) transposed[q * J + j] = x[j * Q + q];
       Accumulator{product, nullptr, Q, padded, ahead}.add(transposed, J, weights, J);
-      Real* out = values_of(unit) + b * unit.out_width;
+      Real* out = values_of(call) + b * call.out_width;
       for (int64_t q = 0; q < Q; q++) memcpy(out + q * P, product + q * padded, P * sizeof(Real));
-      for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
+      for (int64_t n = call.out_units; n < call.out_width; n++) out[n] = 0;
     }
     const Real norm = norms[0], underflow = 4 * (Real)J * SMALLEST;
-    product_scales(operand, 1, all_rows(), scales_of(unit) + begin);
-    product_bounds(operand, 1, all_rows(), bounds_of(unit) + begin);
-    for (int64_t b = begin; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
-    rescale(unit, all_rows());
+    product_scales(operand, 1, all_rows(), scales_of(call) + begin);
+    product_bounds(operand, 1, all_rows(), bounds_of(call) + begin);
+    for (int64_t b = begin; b < rows; b++) bounds_of(call)[b] = norm * (bounds_of(call)[b] + 4 * SMALLEST) + underflow;
+    rescale(call, all_rows());
   }
 
   // Divides the rows of a span by the power of two of their largest element, but for those where that is in
   // [2^-KEPT, 2): most of the time all are, and nothing is written.
-  void rescale(const Unit& unit, Span span) {
+  void rescale(const KernelCall& call, Span span) {
     for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
       const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
-      Real* out = values_of(unit) + start * unit.out_width;
+      Real* out = values_of(call) + start * call.out_width;
       Real top[LANES], by[LANES];
       Bits exponents[LANES], is_legal[LANES];
       bool are_kept = false;
-      with_vectors(unit.out_width, [&](auto known) {
-        const int64_t width = known.value ? known.value * LANES : unit.out_width;
+      with_vectors(call.out_width, [&](auto known) {
+        const int64_t width = known.value ? known.value * LANES : call.out_width;
         Vector found = largest_of_rows(out, width, count);
         const Integers above = (Integers)found - ((Bits)(BIAS - KEPT) << MANTISSA);
         are_kept = bits_of_any(above | (ABOVE_KEPT - above)) >= 0;  // negative in the lanes where one of the two is
@@ -342,17 +342,17 @@ struct Tile : TileRows {
           for (int64_t i = 0; i < count; i++)
             for (int64_t n = i * width; n < (i + 1) * width; n += LANES) store(out + n, load(out + n) * by[i]);
         }
-        if (count == LANES) store(tops_of(unit) + start, found);
+        if (count == LANES) store(tops_of(call) + start, found);
         else store(top, found);
       });
-      if (count < LANES) memcpy(tops_of(unit) + start, top, count * sizeof(Real));
+      if (count < LANES) memcpy(tops_of(call) + start, top, count * sizeof(Real));
       for (int64_t i = 0; training && i < count; i++) {
-        multipliers[unit.slot * capacity + start + i] = are_kept ? 1 : is_legal[i] ? by[i] : 0;
-        if (!are_kept && !is_legal[i]) clear(unit, start + i, out + i * unit.out_width);
+        multipliers[call.slot * capacity + start + i] = are_kept ? 1 : is_legal[i] ? by[i] : 0;
+        if (!are_kept && !is_legal[i]) clear(call, start + i, out + i * call.out_width);
       }
       if (are_kept) continue;
-      double* scale = scales_of(unit) + start;
-      Real* bound = bounds_of(unit) + start;
+      double* scale = scales_of(call) + start;
+      Real* bound = bounds_of(call) + start;
       INDEPENDENT for (int64_t i = 0; i < count; i++) {
         scale[i] += exponents[i] * LN2;
         bound[i] = is_legal[i] ? bound[i] * by[i] + (exponents[i] ? SMALLEST : 0) : INFINITY;
@@ -363,68 +363,68 @@ struct Tile : TileRows {
   void begin_absorbing() { memset(absorbed + begin, 0, (rows - begin) * sizeof(uint64_t)); }
 
   // Makes large bounds relative: an error of at most e is one of at most e / least of every element, which does not grow
-  // as values shrink from unit to unit. The relative errors of a row are added up, those of all units.
-  void absorb(const Unit& unit) {
-    Real* bound = bounds_of(unit);
+  // as values shrink from call to call. The relative errors of a row are added up, those of all calls.
+  void absorb(const KernelCall& call) {
+    Real* bound = bounds_of(call);
     Integers are_large{};
     for (int64_t b = begin; b < rows; b += LANES) are_large |= load(bound + b) > all(LARGE);
     if (is_zero(are_large) || !circuit.absorbs) return;
     for (int64_t b = begin; b < rows; b++) {
       if (!(bound[b] > LARGE && bound[b] < 1)) continue;
-      const Real *row = values_of(unit) + b * unit.out_width, above = bound[b] * TIMES_LARGER;
+      const Real *row = values_of(call) + b * call.out_width, above = bound[b] * TIMES_LARGER;
       Real least = INFINITY;
       int64_t n = 0;
-      for (; n < unit.out_units && row[n] > above; n++) least = row[n] < least ? row[n] : least;
-      if (n < unit.out_units) continue;
+      for (; n < call.out_units && row[n] > above; n++) least = row[n] < least ? row[n] : least;
+      if (n < call.out_units) continue;
       __atomic_fetch_add(absorbed + b, (uint64_t)(bound[b] / least / ABSORBED_UNIT) + 1, __ATOMIC_RELAXED);
       bound[b] = 0;
     }
   }
 
-  // Computes a unit from `weights`.
-  void compute(const Unit& unit) {
-    switch (unit.kind) {
-      case GAUSSIAN: return gaussian(unit);
-      case DENSITY: return density(unit);
-      case PRODUCT: return product(unit);
-      case SUM: return sum(unit);
-      case MIXING: return mixing(unit);
-      case TUCKER: return tucker(unit);
-      case KRONECKER: return kronecker(unit);
-      case TENSOR_DOT: return tensor_dot(unit);
-      case REARRANGE: return rearrange(unit);
+  // Computes a call from `weights`.
+  void compute(const KernelCall& call) {
+    switch (call.kind) {
+      case GAUSSIAN: return gaussian(call);
+      case DENSITY: return density(call);
+      case PRODUCT: return product(call);
+      case SUM: return sum(call);
+      case MIXING: return mixing(call);
+      case TUCKER: return tucker(call);
+      case KRONECKER: return kronecker(call);
+      case TENSOR_DOT: return tensor_dot(call);
+      case REARRANGE: return rearrange(call);
     }
   }
 
-  // Computes units start .. stop-1; what the next one reads is fetched meanwhile.
+  // Computes calls start .. stop-1; what the next one reads is fetched meanwhile.
   void run(int64_t start, int64_t stop) {
-    const Unit *unit = circuit.units + start, *end = circuit.units + stop;
-    if (unit < end) list_ahead(*unit);
-    for (; unit < end; unit++) {
+    const KernelCall *call = circuit.calls + start, *end = circuit.calls + stop;
+    if (call < end) list_ahead(*call);
+    for (; call < end; call++) {
       ahead.finish();
-      if (unit + 1 < end) list_ahead(unit[1]);
-      weights = circuit.constants + unit->weight;
-      norms = circuit.constants + unit->norms;
-      compute(*unit);
-      absorb(*unit);
+      if (call + 1 < end) list_ahead(call[1]);
+      weights = circuit.constants + call->weight;
+      norms = circuit.constants + call->norms;
+      compute(*call);
+      absorb(*call);
     }
   }
 
-  // Lists the constants that a unit reads.
-  void list_ahead(const Unit& unit) {
-    const Operand* operands = circuit.operands + unit.operands;
-    const int64_t count = unit.terms * unit.factors, in = unit.in_units, out = unit.out_width;
-    const bool is_sum = unit.kind == SUM || unit.kind == TUCKER;
-    const int64_t num_weights = unit.kind == SUM      ? unit.terms * in * out
-                                : unit.kind == TUCKER ? in * in * out
-                                : unit.kind == MIXING ? unit.terms * out
+  // Lists the constants that a call reads.
+  void list_ahead(const KernelCall& call) {
+    const Operand* operands = circuit.operands + call.operands;
+    const int64_t count = call.terms * call.factors, in = call.in_units, out = call.out_width;
+    const bool is_sum = call.kind == SUM || call.kind == TUCKER;
+    const int64_t num_weights = call.kind == SUM      ? call.terms * in * out
+                                : call.kind == TUCKER ? in * in * out
+                                : call.kind == MIXING ? call.terms * out
                                                       : 0;
     ahead.begin();
-    if (unit.kind == GAUSSIAN)
+    if (call.kind == GAUSSIAN)
       for (int64_t i = 0; i < count; i++) ahead.add(circuit.constants + operands[i].rows, 3 * out * sizeof(Real));
-    if (is_sum || unit.kind == MIXING || unit.kind == PRODUCT)
-      for (int64_t i = 0; i < count; i++) list_table(operands[i], is_sum ? unit.in_width : out);
-    if (num_weights) ahead.add(circuit.constants + unit.weight, num_weights * sizeof(Real));
+    if (is_sum || call.kind == MIXING || call.kind == PRODUCT)
+      for (int64_t i = 0; i < count; i++) list_table(operands[i], is_sum ? call.in_width : out);
+    if (num_weights) ahead.add(circuit.constants + call.weight, num_weights * sizeof(Real));
     ahead.end();
   }
 

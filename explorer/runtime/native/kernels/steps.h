@@ -35,14 +35,14 @@ static void go_forward(ForwardCall& call, const KeptTile& kept, char* workspace,
   if (fresh) memset(tile.made, 0, call.training->num_rows);
   tile.begin_absorbing();
   if (!read_variables(tile)) return __atomic_store_n(&call.has_bad_input, 1, __ATOMIC_RELEASE);
-  for (int64_t i = 0; i < call.circuit->num_units; i++)
-    if (!tile.run(call.circuit->units[i])) return __atomic_store_n(&call.has_bad_weight, 1, __ATOMIC_RELEASE);
+  for (int64_t i = 0; i < call.circuit->num_calls; i++)
+    if (!tile.run(call.circuit->calls[i])) return __atomic_store_n(&call.has_bad_weight, 1, __ATOMIC_RELEASE);
   tile.write(call.tolerance, call.result, call.certified);
 }
 
 static void go_back(BackwardCall& call, int64_t number, int64_t thread) {
   const KeptTile& kept = call.tiles[number];
-  const int64_t line = LINE_BYTES / sizeof(int64_t), count = call.circuit->num_units;
+  const int64_t line = LINE_BYTES / sizeof(int64_t), count = call.circuit->num_calls;
   int64_t *done = call.done + number * line, *before = done - line;
   Backward tile{{{*call.circuit, *call.input, kept.first, kept.rows, kept.rows}}};
   tile.training = call.training;
@@ -57,7 +57,7 @@ static void go_back(BackwardCall& call, int64_t number, int64_t thread) {
   tile.outputs(call.of_outputs, call.by);
   for (int64_t i = count - 1; i >= 0; i--) {
     if (!tile.fresh) wait_for(before, call.turns[i]);
-    tile.back(call.circuit->units[i]);
+    tile.back(call.circuit->calls[i]);
     __atomic_store_n(done, count - i, __ATOMIC_RELEASE);
   }
   if (tile.changed) __atomic_store_n(&call.changed, 1, __ATOMIC_RELEASE);

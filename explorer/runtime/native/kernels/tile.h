@@ -1,4 +1,4 @@
-// A tile: some rows of the input, with the values of units for them, and how units read these.
+// A tile: some rows of the input, with the values of calls for them, and how calls read these.
 #pragma once
 #include "matrices.h"
 
@@ -42,16 +42,16 @@ struct TileRows {
   Real* points;    // (num_continuous, capacity)
   const Training* training = nullptr;
   Real* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
-  const Real* weights;  // of the present unit: (input units, output units)
+  const Real* weights;  // of the present call: (input units, output units)
   const Real* norms;    // for each term, at least the sum of the weights of an output unit
-  Ahead ahead;          // what the next unit reads
+  Ahead ahead;          // what the next call reads
   int64_t begin = 0;
 
   Real* values(int64_t place) const { return slots + place * capacity; }
-  Real* values_of(const Unit& unit) const { return values(unit.place); }
-  double* scales_of(const Unit& unit) const { return scales + unit.slot * capacity; }
-  Real* bounds_of(const Unit& unit) const { return bounds + unit.slot * capacity; }
-  Real* tops_of(const Unit& unit) const { return tops + unit.slot * capacity; }
+  Real* values_of(const KernelCall& call) const { return values(call.place); }
+  double* scales_of(const KernelCall& call) const { return scales + call.slot * capacity; }
+  Real* bounds_of(const KernelCall& call) const { return bounds + call.slot * capacity; }
+  Real* tops_of(const KernelCall& call) const { return tops + call.slot * capacity; }
   Rows rows_of(const Operand& one) const {
     const int64_t at = one.slot * capacity;
     if (one.slot >= 0) return {values(one.place), scales + at, bounds + at, tops + at, nullptr, 0};

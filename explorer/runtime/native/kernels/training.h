@@ -8,56 +8,56 @@ constexpr float NORM_MARGIN = 1.001f;    // sums of weights are rounded, and bou
 constexpr uint8_t WANTED = 1, MADE = 2;  // of the row of a state
 
 struct TrainingTile : Tile {
-  float* transposed_weights;  // of the present unit; `weights` points there
+  float* transposed_weights;  // of the present call; `weights` points there
   float* norms_of_terms;      // and `norms` there
   uint8_t* made;              // of the rows of all tables, whether they have been made
 
-  // False if the unit has weights that have no bound.
-  bool run(const Unit& unit) {
-    if (unit.kind == TABLE) return make_rows(unit);
-    if (!transpose_weights(unit)) return false;
-    compute(unit);
-    absorb(unit);
+  // False if the call has weights that have no bound.
+  bool run(const KernelCall& call) {
+    if (call.kind == TABLE) return make_rows(call);
+    if (!transpose_weights(call)) return false;
+    compute(call);
+    absorb(call);
     return true;
   }
 
-  // Weights (rows, columns) of a unit are kept as columns (columns, width).
-  static int64_t weight_rows(const Unit& unit) {
-    return unit.kind == TENSOR_DOT ? unit.out_units / (unit.in_units / unit.terms) : unit.out_units;
+  // Weights (rows, columns) of a call are kept as columns (columns, width).
+  static int64_t weight_rows(const KernelCall& call) {
+    return call.kind == TENSOR_DOT ? call.out_units / (call.in_units / call.terms) : call.out_units;
   }
-  static int64_t weight_columns(const Unit& unit) {
-    if (unit.kind == SUM) return unit.terms * unit.in_units;
-    return unit.kind == TUCKER ? unit.in_units * unit.in_units : unit.terms;
+  static int64_t weight_columns(const KernelCall& call) {
+    if (call.kind == SUM) return call.terms * call.in_units;
+    return call.kind == TUCKER ? call.in_units * call.in_units : call.terms;
   }
-  static int64_t weight_width(const Unit& unit) { return unit.kind == TENSOR_DOT ? unit.factors : unit.out_width; }
+  static int64_t weight_width(const KernelCall& call) { return call.kind == TENSOR_DOT ? call.factors : call.out_width; }
 
-  // The weights of a unit, or the logits whose softmax they are.
-  const float* source_of(const Unit& unit) const { return training->sources[unit.source] + unit.weight; }
+  // The weights of a call, or the logits whose softmax they are.
+  const float* source_of(const KernelCall& call) const { return training->sources[call.source] + call.weight; }
 
-  // A checksum of the logits of a unit, which are in the cache then.
-  int32_t logits_checksum(const Unit& unit) const {
-    return checksum_of(source_of(unit), weight_rows(unit) * weight_columns(unit));
+  // A checksum of the logits of a call, which are in the cache then.
+  int32_t logits_checksum(const KernelCall& call) const {
+    return checksum_of(source_of(call), weight_rows(call) * weight_columns(call));
   }
 
-  // Transposes the weights of a unit, after their softmax, and adds them up for its bounds. False if one is negative or
+  // Transposes the weights of a call, after their softmax, and adds them up for its bounds. False if one is negative or
   // NaN.
-  bool transpose_weights(const Unit& unit) {
-    if (unit.source < 0) return true;
-    const int64_t units = weight_rows(unit), columns = weight_columns(unit), width = weight_width(unit);
-    float* kept = (float*)circuit.constants + unit.normalizers;
-    const bool are_logits = unit.normalizers >= 0;
+  bool transpose_weights(const KernelCall& call) {
+    if (call.source < 0) return true;
+    const int64_t units = weight_rows(call), columns = weight_columns(call), width = weight_width(call);
+    float* kept = (float*)circuit.constants + call.normalizers;
+    const bool are_logits = call.normalizers >= 0;
     if (are_logits && first == 0) {
-      const int32_t checksum = logits_checksum(unit);
+      const int32_t checksum = logits_checksum(call);
       memcpy(kept + 2 * width, &checksum, sizeof checksum);
     }
-    transpose(source_of(unit), columns, units, columns, transposed_weights, width);
+    transpose(source_of(call), columns, units, columns, transposed_weights, width);
     if (are_logits) softmax_of_columns(transposed_weights, columns, width, kept, kept + width);
     if (units < width)
       for (int64_t i = 0; i < columns; i++)
         memset(transposed_weights + i * width + units, 0, (width - units) * sizeof(float));
     weights = transposed_weights;
     norms = norms_of_terms;
-    return add_weights(unit.kind == SUM || unit.kind == MIXING ? unit.terms : 1, columns, width);
+    return add_weights(call.kind == SUM || call.kind == MIXING ? call.terms : 1, columns, width);
   }
 
   // Adds up the transposed weights of each row, for each of the terms, and keeps the largest sum. False if a weight is
@@ -87,9 +87,9 @@ struct TrainingTile : Tile {
   }
 
   // Makes the rows of a table that the tile reads. `weight` is the number of the table.
-  bool make_rows(const Unit& unit) {
-    const Table& table = training->tables[unit.weight];
-    const Operand& operand = circuit.operands[unit.operands];
+  bool make_rows(const KernelCall& call) {
+    const Table& table = training->tables[call.weight];
+    const Operand& operand = circuit.operands[call.operands];
     const State* state = states_of(operand);
     float* constants = (float*)circuit.constants;
     double* scales_of_rows = (double*)circuit.scales;

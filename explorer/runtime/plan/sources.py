@@ -1,11 +1,11 @@
-"""The compiled layers that units were lowered from, and the states of their tables."""
+"""The compiled layers that kernel calls were lowered from, and the states of their tables."""
 
 import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchInputLayer, TorchLayer, TorchRearrangeLayer
 from explorer.graph import nested_of
-from explorer.runtime.units.ir import KernelCall, Plan, Source
+from explorer.runtime.plan.kernel_calls import KernelCall, Plan, Source
 
 
 def layer_of(circuit: EvaluatedCircuit, source: Source) -> TorchLayer:
@@ -16,23 +16,23 @@ def layer_of(circuit: EvaluatedCircuit, source: Source) -> TorchLayer:
     return layer
 
 
-def units_read(circuit: EvaluatedCircuit, unit: KernelCall) -> tuple[int, ...]:
-    """For each value of a unit that rearranges, the position of the value that it reads."""
-    layer = layer_of(circuit, unit.sources[0])
+def units_read(circuit: EvaluatedCircuit, call: KernelCall) -> tuple[int, ...]:
+    """For each value of a call that rearranges, the position of the value that it reads."""
+    layer = layer_of(circuit, call.sources[0])
     assert isinstance(layer, TorchRearrangeLayer)
     return layer.units_read
 
 
-def input_table(units: Plan, table: KernelCall) -> KernelCall:
+def input_table(plan: Plan, table: KernelCall) -> KernelCall:
     """The table of an input layer that a table was combined from; the table itself if it was not combined."""
     while table.inputs:
-        table = units.calls[table.inputs[0]]
+        table = plan.calls[table.inputs[0]]
     return table
 
 
-def num_states(circuit: EvaluatedCircuit, units: Plan, number: int) -> int:
+def num_states(circuit: EvaluatedCircuit, plan: Plan, number: int) -> int:
     """The number of rows V of a table: the values of its variable, or 1 if it has none."""
-    layer = layer_of(circuit, input_table(units, units.calls[number]).sources[0])
+    layer = layer_of(circuit, input_table(plan, plan.calls[number]).sources[0])
     return layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
 
 

@@ -1,8 +1,8 @@
-"""A circuit as units: what one fold of a layer computes, as plain data in the order of evaluation.
+"""A circuit as kernel calls: what one fold of a layer computes, as plain data in the order of evaluation.
 
-These are units of work, one call of a kernel each. The `num_units` of a layer are here the `width` of a unit.
+The `num_units` of a layer are here the `width` of a call.
 
-A unit reads the values of other units, or a row of a table by the value of a variable. Where its numbers come from is a
+A call reads the values of other calls, or a row of a table by the value of a variable. Where its numbers come from is a
 `Source`: the folds of a compiled layer, whose parameters may change.
 """
 
@@ -13,13 +13,13 @@ from functools import cached_property
 from explorer.runtime.kernel_types import Kind
 
 MAX_DEPENDENCY_BITS = 10**9
-"""Maximum number of (unit, leaf) pairs, a bit each (125 MB), for which the leaves that units depend on are known."""
+"""Maximum number of (kernel call, leaf) pairs, a bit each (125 MB), for which `Plan` knows the leaves of each call."""
 
 WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
-"""The kinds of units that have weights."""
+"""The kinds of kernel calls that have weights."""
 
 OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT, Kind.REARRANGE)
-"""The kinds of which one kernel call evaluates units of one layer only.
+"""The kinds that are launched or grouped by layer: calls of several layers are not evaluated together.
 
 The layer computes the densities, knows the shape of the weight, or decides which values are read.
 """
@@ -64,30 +64,30 @@ class Plan:
     calls: Mapping[int, KernelCall]
     outputs: tuple[int, ...]
     slots: Mapping[int, int] = field(default_factory=dict[int, int])
-    """The slot of the values of each computed unit, once slots are planned."""
+    """The slot of the values of each computed call, once slots are planned."""
 
     @cached_property
     def users(self) -> Mapping[int, tuple[int, ...]]:
-        """The units that read each unit, in order."""
+        """The calls that read each call, in order."""
         found: dict[int, list[int]] = {number: [] for number in self.calls}
-        for number, unit in self.calls.items():
-            for read in dict.fromkeys(unit.inputs):
+        for number, call in self.calls.items():
+            for read in dict.fromkeys(call.inputs):
                 found[read].append(number)
         return {number: tuple(users) for number, users in found.items()}
 
     @cached_property
     def counts_errors_once(self) -> bool:
-        """Return whether no product has two factors that depend on one unit, as in decomposable circuits.
+        """Return whether no product has two factors that depend on one call, as in decomposable circuits.
 
-        Then a relative error e of a unit changes each value by at most e, and not by 2 e. False, too, if there are so
-        many units that the answer would need much memory.
+        Then a relative error e of a call changes each value by at most e, and not by 2 e. False, too, if there are so
+        many calls that the answer would need much memory.
         """
-        leaves = [number for number, unit in self.calls.items() if not unit.inputs]
+        leaves = [number for number, call in self.calls.items() if not call.inputs]
         if len(leaves) * len(self.calls) > MAX_DEPENDENCY_BITS:
             return False
         read = {number: 1 << place for place, number in enumerate(leaves)}
-        for number, unit in self.calls.items():
-            for factors in unit.factors:
+        for number, call in self.calls.items():
+            for factors in call.factors:
                 term = 0
                 for one in factors:
                     if term & read[one]:
@@ -102,33 +102,33 @@ class Plan:
         return 1 + max(self.slots.values(), default=-1)
 
     def computed(self) -> Iterator[tuple[int, KernelCall]]:
-        """The units that are computed, in order: all but tables."""
-        return ((number, unit) for number, unit in self.calls.items() if unit.kind is not Kind.TABLE)
+        """The calls that are computed, in order: all but tables."""
+        return ((number, call) for number, call in self.calls.items() if call.kind is not Kind.TABLE)
 
     @cached_property
     def read_tables(self) -> tuple[int, ...]:
-        """The tables that computed units or outputs read; tables that others were made of are not."""
-        read = {one for _, unit in self.computed() for one in unit.inputs} | set(self.outputs)
-        return tuple(number for number, unit in self.calls.items() if unit.kind is Kind.TABLE and number in read)
+        """The tables that computed calls or outputs read; tables that others were made of are not."""
+        read = {one for _, call in self.computed() for one in call.inputs} | set(self.outputs)
+        return tuple(number for number, call in self.calls.items() if call.kind is Kind.TABLE and number in read)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of computed units of each kind, and of the tables that they read."""
+        """Return the number of computed calls of each kind, and of the tables that they read."""
         tables = len(self.read_tables)
         found = {Kind.TABLE.value: tables} if tables else {}
-        for _, unit in self.computed():
-            found[unit.kind.value] = found.get(unit.kind.value, 0) + 1
+        for _, call in self.computed():
+            found[call.kind.value] = found.get(call.kind.value, 0) + 1
         return found
 
     def text(self) -> str:
-        """One line per unit."""
+        """One line per kernel call."""
         lines: list[str] = []
-        for number, unit in self.calls.items():
-            terms = " + ".join(" * ".join(f"%{one}" for one in term) for term in unit.factors if term)
-            variables = ", ".join(f"x{variable}" for variable in unit.variables)
-            sources = ", ".join(f"{one.layer}{f'.{one.part}' if one.part else ''}[{one.fold}]" for one in unit.sources)
+        for number, call in self.calls.items():
+            terms = " + ".join(" * ".join(f"%{one}" for one in term) for term in call.factors if term)
+            variables = ", ".join(f"x{variable}" for variable in call.variables)
+            sources = ", ".join(f"{one.layer}{f'.{one.part}' if one.part else ''}[{one.fold}]" for one in call.sources)
             place = f" -> slot {self.slots[number]}" if number in self.slots else ""
             reads = "; ".join(part for part in (terms, variables, sources) if part)
-            lines.append(f"%{number} = {unit.kind.value}({reads}) : {unit.width}{place}")
+            lines.append(f"%{number} = {call.kind.value}({reads}) : {call.width}{place}")
         return "\n".join([*lines, "outputs: " + ", ".join(f"%{one}" for one in self.outputs)])
 
     def __len__(self) -> int:

@@ -1,29 +1,29 @@
-"""A circuit as units: what each fold computes, and the passes that combine and order them."""
+"""A circuit as kernel calls: what each fold computes, and the passes that combine and order them."""
 
 from explorer.runtime.kernel_types import Kind as Kind
-from explorer.runtime.units.ir import (
+from explorer.runtime.plan.kernel_calls import (
     OF_ONE_LAYER as OF_ONE_LAYER,
     WEIGHTED as WEIGHTED,
     KernelCall as KernelCall,
     Plan as Plan,
     Source as Source,
 )
-from explorer.runtime.units.lowering import (
+from explorer.runtime.plan.lowering import (
     MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES,
-    lower_to_units as lower_to_units,
+    lower_to_plan as lower_to_plan,
 )
-from explorer.runtime.units.order import (
+from explorer.runtime.plan.order import (
     SlotStep as SlotStep,
     slots_by_width as slots_by_width,
     with_slots as with_slots,
 )
-from explorer.runtime.units.passes import (
+from explorer.runtime.plan.passes import (
     PASSES as PASSES,
-    UnitsPass as UnitsPass,
-    plan_training_units as plan_training_units,
-    plan_units as plan_units,
+    PlanPass as PlanPass,
+    run_passes as run_passes,
+    run_training_passes as run_training_passes,
 )
-from explorer.runtime.units.sources import (
+from explorer.runtime.plan.sources import (
     input_table as input_table,
     layer_of as layer_of,
     num_states as num_states,

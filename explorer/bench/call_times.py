@@ -1,4 +1,4 @@
-"""The time of the units of a step, group by group, and the share of the roof that each group reaches."""
+"""The time of the kernel calls of a step, group by group, and the share of the roof that each group reaches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,28 +15,28 @@ from explorer.errors import LoweringError
 from explorer.runtime.native.evaluating import Kernels
 from explorer.runtime.native.program import NativeProgram
 from explorer.runtime.native.structures import NativeCircuit
+from explorer.runtime.plan import KernelCall
 from explorer.runtime.recording.running import StepBackend
 from explorer.runtime.recording.snapshot import KernelsSnapshot
-from explorer.runtime.units import KernelCall
 from explorer.timings import CPU, LAYER, SUM, WHOLE, Estimate, Timing
 from explorer.trace import Trace
 
 ALL, PARTS = "whole", "parts"
-"""The interleaved sections: a forward pass; a forward pass, two calls without units, and each group, one by one."""
+"""The interleaved sections: a forward pass; the same, two runs without kernel calls, and each group, one by one."""
 TIMES = ("median", "low", "high", "lower_quartile", "upper_quartile")
 """The times of an estimate."""
 BEFORE = 3
-"""The laps of the parts before the groups; the last of them is a call without units, on a warm cache."""
-MIN_UNITS = 256
+"""The laps of the parts before the groups; the last of them is a run without kernel calls, on a warm cache."""
+MIN_CALLS = 256
 """Smaller groups are evaluated several times in a call, so that their time exceeds the time of a call."""
 Key = str
 
 
-def time_units(begun: MeasurementRun, trace: Trace, step: int, x: Tensor) -> Timed:
-    """Time groups of equal units of a layer, each alone, on the values that a whole forward pass has left.
+def time_calls(begun: MeasurementRun, trace: Trace, step: int, x: Tensor) -> Timed:
+    """Time groups of equal kernel calls of a layer, each alone, on the values that a whole forward pass has left.
 
-    What a call without units takes is subtracted, as it reads the input and writes outputs, too. A unit has an equal
-    share of the time of its group. The run has the whole forward pass, the sum of the groups, and each unit.
+    The time of a run without kernel calls, which also reads the input and writes outputs, is subtracted. A call has an
+    equal share of the time of its group. The run has the whole forward pass, the sum of the groups, and each call.
     Raises: LoweringError if the native kernels cannot run here.
     """
     snapshot = trace.steps[step].snapshot
@@ -52,7 +52,7 @@ def time_units(begun: MeasurementRun, trace: Trace, step: int, x: Tensor) -> Tim
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """The forward pass, and groups of its units that can be evaluated alone."""
+    """The forward pass, and groups of its calls that can be evaluated alone."""
 
     begun: MeasurementRun
     snapshot: KernelsSnapshot
@@ -73,7 +73,7 @@ class _Groups:
         }
 
     def timings(self, repeated: Repeated[Key]) -> Iterator[Timing]:
-        """The whole, the sum of the groups, and each unit."""
+        """The whole, the sum of the groups, and each call."""
         yield self._timing(WHOLE, repeated.estimate(ALL), repeated)
         nothing = repeated.lap_estimate(PARTS, BEFORE - 1)
         found: dict[int, Estimate] = {}
@@ -93,14 +93,14 @@ class _Groups:
         return with_estimate(timing, found, self.begun.settings, repeated.cancelled)
 
     def _members(self) -> Sequence[Sequence[int]]:
-        """The numbers of the units of each group, in their order."""
+        """The numbers of the calls of each group, in their order."""
         found: dict[object, list[int]] = {}
-        for number, unit in self.snapshot.units.computed():
-            found.setdefault(_group_of(unit), []).append(number)
+        for number, call in self.snapshot.plan.computed():
+            found.setdefault(_group_of(call), []).append(number)
         return tuple(found.values())
 
     def _positions(self, numbers: Sequence[int]) -> list[int]:
-        places = {number: place for place, (number, _) in enumerate(self.snapshot.units.computed())}
+        places = {number: place for place, (number, _) in enumerate(self.snapshot.plan.computed())}
         return [places[number] for number in numbers]
 
     def _run(self, kernels: Kernels) -> None:
@@ -108,24 +108,24 @@ class _Groups:
             raise LoweringError("a variable has a value that it cannot have")
 
 
-def _group_of(unit: KernelCall) -> object:
-    """Units that are equal here are of one group: a layer has more than one if its folds differ."""
-    layer = [(source.layer, source.part) for source in unit.sources[:1]]
-    return (unit.kind, *layer, unit.terms, len(unit.inputs), unit.width)
+def _group_of(call: KernelCall) -> object:
+    """Calls that are equal here are of one group: a layer has more than one if its folds differ."""
+    layer = [(source.layer, source.part) for source in call.sources[:1]]
+    return (call.kind, *layer, call.terms, len(call.inputs), call.width)
 
 
 def _times(numbers: Sequence[int]) -> int:
     """Return the number of evaluations of a group in a call."""
-    return -(-MIN_UNITS // len(numbers))
+    return -(-MIN_CALLS // len(numbers))
 
 
 def _only(kernels: Kernels, positions: Sequence[int]) -> Kernels:
-    """The same parameters for a call that evaluates some of the units only."""
+    """The same parameters, for an evaluation of some of the kernel calls only."""
     arrays = kernels.arrays
-    rows = np.ascontiguousarray(arrays.units[list(positions)])
+    rows = np.ascontiguousarray(arrays.calls[list(positions)])
     native = NativeCircuit.from_buffer_copy(arrays.native)
-    native.units, native.num_units = rows.ctypes.data, len(rows)
-    return replace(kernels, arrays=replace(arrays, native=native, units=rows), sharing=None)
+    native.calls, native.num_calls = rows.ctypes.data, len(rows)
+    return replace(kernels, arrays=replace(arrays, native=native, calls=rows), sharing=None)
 
 
 def _less(found: Estimate, by: float, parts: int) -> Estimate:

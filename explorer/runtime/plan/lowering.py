@@ -1,4 +1,4 @@
-"""From a compiled circuit to units: one for each fold of each layer, or several for a layer that combines steps."""
+"""From a compiled circuit to kernel calls: one per fold of each layer, or several for a layer that combines steps."""
 
 from collections.abc import Callable, Mapping
 from itertools import count
@@ -24,7 +24,7 @@ from explorer.backend import (
 )
 from explorer.errors import LoweringError
 from explorer.runtime.kernel_types import MAX_TABLE_STATES, Kind
-from explorer.runtime.units.ir import KernelCall, Plan, Source
+from explorer.runtime.plan.kernel_calls import KernelCall, Plan, Source
 
 MAX_TABLE_ENTRIES = 1 << 26
 """A discrete layer with more values, over all folds and units, is evaluated at the observed states only."""
@@ -36,22 +36,22 @@ COMPUTED: Mapping[type[TorchLayer], Kind] = {
     TorchTuckerLayer: Kind.TUCKER,
     TorchTensorDotLayer: Kind.TENSOR_DOT,
 }
-"""The layers of which each fold is one unit."""
+"""The layers that have one kernel call for each fold."""
 
 Emit = Callable[[KernelCall], int]
 
 
-def lower_to_units(circuit: EvaluatedCircuit) -> Plan:
-    """The units of a circuit.
+def lower_to_plan(circuit: EvaluatedCircuit) -> Plan:
+    """The kernel calls of a circuit, in the order of its layers.
 
-    Raises: LoweringError for a layer that has no units, with its type and number.
+    Raises: LoweringError for a layer that has no kernel calls, with its type and number.
     """
-    units: dict[int, KernelCall] = {}
+    calls: dict[int, KernelCall] = {}
     numbers = count()
 
-    def emit(unit: KernelCall) -> int:
+    def emit(call: KernelCall) -> int:
         number = next(numbers)
-        units[number] = unit
+        calls[number] = call
         return number
 
     values: dict[tuple[int, int], int] = {}
@@ -61,10 +61,10 @@ def lower_to_units(circuit: EvaluatedCircuit) -> Plan:
                 values[node, fold] = emit(_input(layer, Source(node, fold)))
             elif isinstance(layer, TorchInnerLayer):
                 inputs = tuple(values[pair] for pair in inputs_of(circuit, node, fold))
-                values[node, fold] = _inner(layer, Source(node, fold), inputs, units, emit)
+                values[node, fold] = _inner(layer, Source(node, fold), inputs, calls, emit)
             else:
                 raise LoweringError(f"layer {node} ({type(layer).__name__}) is neither an input nor an inner layer")
-    return Plan(units, tuple(values[pair] for pair in outputs_of(circuit)))
+    return Plan(calls, tuple(values[pair] for pair in outputs_of(circuit)))
 
 
 def inputs_of(circuit: EvaluatedCircuit, node: int, fold: int) -> list[tuple[int, int]]:
@@ -97,34 +97,34 @@ def _input(layer: TorchInputLayer, source: Source) -> KernelCall:
 
 
 def _inner(
-    layer: TorchInnerLayer, source: Source, inputs: tuple[int, ...], units: Mapping[int, KernelCall], emit: Emit
+    layer: TorchInnerLayer, source: Source, inputs: tuple[int, ...], calls: Mapping[int, KernelCall], emit: Emit
 ) -> int:
-    """Emit the units of a fold of a layer, and return the number of its values."""
+    """Emit the calls of a fold of a layer, and return the number of its values."""
     width = layer.num_output_units
     kind = type(layer)  # a subclass may compute something else
     if isinstance(layer, TorchChainLayer) and kind is TorchChainLayer:
         below, above = (Source(source.layer, source.fold, f"{source.part}{name}.") for name in ("below", "above"))
-        return _inner(layer.above, above, (_inner(layer.below, below, inputs, units, emit),), units, emit)
+        return _inner(layer.above, above, (_inner(layer.below, below, inputs, calls, emit),), calls, emit)
     if kind is TorchHadamardLayer:
         return inputs[0] if len(inputs) == 1 else emit(KernelCall(Kind.PRODUCT, width, (source,), inputs))
     if isinstance(layer, TorchRearrangeLayer) and kind is TorchRearrangeLayer:
         is_identity = layer.units_read == tuple(range(layer.num_input_units))
         return inputs[0] if is_identity else emit(KernelCall(Kind.REARRANGE, width, (source,), inputs))
     if kind is TorchKroneckerLayer:
-        return _kronecker(source, inputs, units, emit)
+        return _kronecker(source, inputs, calls, emit)
     if kind is TorchTuckerLayer and len(inputs) != 2:
-        return emit(KernelCall(Kind.SUM, width, (source,), (_kronecker(source, inputs, units, emit),)))
+        return emit(KernelCall(Kind.SUM, width, (source,), (_kronecker(source, inputs, calls, emit),)))
     if kind in COMPUTED:
         terms = len(inputs) if kind in (TorchSumLayer, TorchMixingLayer) else 1
         return emit(KernelCall(COMPUTED[kind], width, (source,), inputs, terms))
     raise LoweringError(
-        f"layer {source.layer} ({kind.__name__}) has no unit: a layer that a user declares runs in PyTorch"
+        f"layer {source.layer} ({kind.__name__}) has no kernel call: a layer that a user declares runs in PyTorch"
     )
 
 
-def _kronecker(source: Source, inputs: tuple[int, ...], units: Mapping[int, KernelCall], emit: Emit) -> int:
+def _kronecker(source: Source, inputs: tuple[int, ...], calls: Mapping[int, KernelCall], emit: Emit) -> int:
     """The product of all combinations, two inputs at a time, in which the first input varies slowest."""
     left = inputs[0]
     for right in inputs[1:]:
-        left = emit(KernelCall(Kind.KRONECKER, units[left].width * units[right].width, (source,), (left, right)))
+        left = emit(KernelCall(Kind.KRONECKER, calls[left].width * calls[right].width, (source,), (left, right)))
     return left

@@ -1,4 +1,4 @@
-"""The times of units: of each group alone, with the share of the roof that it reaches."""
+"""The times of kernel calls: of each group alone, with the share of the roof that it reaches."""
 
 from math import fsum
 
@@ -25,22 +25,22 @@ def digits() -> Trace:
 
 
 @pytest.mark.parametrize("step", [0, -1])
-def test_every_unit_has_a_time_and_a_roof_and_together_they_are_the_sum(digits, step):
+def test_every_call_has_a_time_and_a_roof_and_together_they_are_the_sum(digits, step):
     run = bench.measure_layers(digits, step, max_seconds=0.5, precision=0.5)
-    whole, total, *units = run.timings
+    whole, total, *calls = run.timings
     assert (whole.what, total.what) == (WHOLE, SUM)
-    assert {timing.what for timing in units} == {LAYER}
+    assert {timing.what for timing in calls} == {LAYER}
     snapshot = digits.step(step).snapshot
     assert isinstance(snapshot, KernelsSnapshot)
-    assert {timing.node for timing in units} == {number for number, _ in snapshot.units.computed()}
-    assert total.median == pytest.approx(fsum(timing.median or 0.0 for timing in units))
+    assert {timing.node for timing in calls} == {number for number, _ in snapshot.plan.computed()}
+    assert total.median == pytest.approx(fsum(timing.median or 0.0 for timing in calls))
     assert total.median
     assert whole.median
-    assert all(timing.roof_ms for timing in units)
+    assert all(timing.roof_ms for timing in calls)
     assert {timing.batch_size for timing in run.timings} == {64}
 
 
-def test_units_are_listed_by_plate_and_the_slowest_first(digits):
+def test_calls_are_listed_by_plate_and_the_slowest_first(digits):
     run = bench.measure_layers(digits, max_seconds=0.5, precision=0.5)
     table = layer_table(TraceIndex(digits), run)
     assert table["columns"] == ["kernel calls", "calls", "FLOP", "time", "share", "share of the roof"]

@@ -10,36 +10,36 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from explorer.runtime.kernel_types import Kind
-from explorer.runtime.units.ir import KernelCall, Plan
-from explorer.runtime.units.observing import Leave, nobody
+from explorer.runtime.plan.kernel_calls import KernelCall, Plan
+from explorer.runtime.plan.observing import Leave, nobody
 
 
-def without_unused(units: Plan, leave: Leave = nobody) -> Plan:
-    """Remove the units that no output depends on."""
-    needed = set(units.outputs)
-    for number in reversed(list(units.calls)):
+def without_unused(plan: Plan, leave: Leave = nobody) -> Plan:
+    """Remove the kernel calls that no output depends on."""
+    needed = set(plan.outputs)
+    for number in reversed(list(plan.calls)):
         if number in needed:
-            needed.update(units.calls[number].inputs)
-    return replace(units, calls={number: unit for number, unit in units.calls.items() if number in needed})
+            needed.update(plan.calls[number].inputs)
+    return replace(plan, calls={number: call for number, call in plan.calls.items() if number in needed})
 
 
-def depth_first(units: Plan, leave: Leave = nobody) -> Plan:
-    """Evaluate each unit right before the first one that reads it; of several inputs first what needs most slots."""
-    needs = _slots_needed(units)
+def depth_first(plan: Plan, leave: Leave = nobody) -> Plan:
+    """Evaluate each kernel call right before its first user; of several inputs first the one that needs most slots."""
+    needs = _slots_needed(plan)
     order: dict[int, KernelCall] = {}
-    waiting = [(output, False) for output in reversed(units.outputs)]
+    waiting = [(output, False) for output in reversed(plan.outputs)]
     while waiting:
         number, ready = waiting.pop()
         if number in order:
             continue
-        unit = units.calls[number]
+        call = plan.calls[number]
         if ready:
-            order[number] = unit
+            order[number] = call
             continue
         waiting.append((number, True))
-        inputs = sorted(dict.fromkeys(unit.inputs), key=lambda one: -needs[one])
+        inputs = sorted(dict.fromkeys(call.inputs), key=lambda one: -needs[one])
         waiting.extend((one, False) for one in reversed(inputs) if one not in order)
-    return replace(units, calls=order)
+    return replace(plan, calls=order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +90,24 @@ def slots_by_width(
     return {width: assign_slots(steps, some, kept) for width, some in numbers.items()}
 
 
-def with_slots(units: Plan, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Plan:
-    """Give each computed unit the first slot that is free; a slot is free after its value was last read.
+def with_slots(plan: Plan, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Plan:
+    """Give each computed call the first slot that is free; a slot is free after its value was last read.
 
-    Units of `shares`, which come first, are computed side by side.
+    Calls of `shares`, which come first, are computed side by side.
     """
-    share_of = {number: at for at, share in enumerate(shares or [units.calls]) for number in share}
-    steps = [SlotStep((number,), unit.inputs, share_of.get(number)) for number, unit in units.computed()]
-    widths = {number: unit.width for number, unit in units.computed()}
-    return replace(units, slots=assign_slots(steps, widths, units.outputs))
+    share_of = {number: at for at, share in enumerate(shares or [plan.calls]) for number in share}
+    steps = [SlotStep((number,), call.inputs, share_of.get(number)) for number, call in plan.computed()]
+    widths = {number: call.width for number, call in plan.computed()}
+    return replace(plan, slots=assign_slots(steps, widths, plan.outputs))
 
 
-def _slots_needed(units: Plan) -> Mapping[int, int]:
-    """Return the slots that each unit needs if nothing is shared (the numbers of Sethi and Ullman 1970)."""
+def _slots_needed(plan: Plan) -> Mapping[int, int]:
+    """Return the slots that each call needs if nothing is shared (the numbers of Sethi and Ullman 1970)."""
     needs: dict[int, int] = {}
-    for number, unit in units.calls.items():
-        if unit.kind is Kind.TABLE:
+    for number, call in plan.calls.items():
+        if call.kind is Kind.TABLE:
             needs[number] = 0
             continue
-        inputs = sorted((needs[one] for one in dict.fromkeys(unit.inputs)), reverse=True)
+        inputs = sorted((needs[one] for one in dict.fromkeys(call.inputs)), reverse=True)
         needs[number] = max([1 + len([n for n in inputs if n]), *(n + i for i, n in enumerate(inputs) if n)])
     return needs
