@@ -136,7 +136,7 @@ def _allowed(path: "str | Path") -> os.stat_result | None:
 
 
 def _new_part(path: "str | Path") -> tuple[Path, Path]:
-    """The file that a path leads to, whose folder is created, and a new name beside it."""
+    """The file that a path leads to, and a new name beside it; its folder is created."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     return target, target.with_name(f"{target.name[:40]}.{secrets.token_hex(4)}.part")

@@ -26,7 +26,7 @@ def _option(default: Any, help: str, **for_command_line: Any) -> Any:
 class CompilerOptions:
     """Options of a compilation. Names of semirings, rules and so on are checked by the compiler, which knows them.
 
-    `max_rounds` and `levels` are those of the preset unless given: after construction they are never None.
+    `max_rounds` and `levels` come from the preset unless given: after construction they are never None.
     Raises: DataTypeError for a value of the wrong type; ValueRangeError for a negative `max_rounds`; UnknownNameError
     for an unknown preset.
 

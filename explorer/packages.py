@@ -109,7 +109,7 @@ def _source_of(found: Distribution) -> Path | str | None:
 
 
 def _requirements_of(found: Distribution | None, extra: str) -> list[str]:
-    """Return the requirements of an extra, or those of every install for the extra ''."""
+    """Return the requirements of an extra, or, for the extra '', of every install."""
     lines = [line.partition(";") for line in (found.requires if found is not None else None) or ()]
     marker = f"extra == '{extra}'" if extra else ""
     return [name.strip() for name, _, condition in lines if condition.strip().rpartition(" and ")[2] == marker]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from explorer.trace import Trace
 
 ROWS = 8
-"""The batch size of exported circuits, whose shapes are fixed."""
+"""The batch size of exported circuits: their shapes are fixed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

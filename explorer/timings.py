@@ -109,8 +109,8 @@ class Timing:
     """The time of one subject on one device; if `estimate` is None, `missing` is the reason.
 
     `what` is a path of a step, a mode, a batch, a part of a run of layers. `reached`: the interval is as narrow as
-    requested. `layers` are those of the circuit, or the operators of a tensor graph; `operators` those that one run
-    executes; `planned_bytes` are those of all activations by the trace, `peak_bytes` the most that were alive at
+    requested. `layers` counts the layers of the circuit, or the operators of a tensor graph; `operators` what one run
+    executes; `planned_bytes` is the memory of all activations by the trace, `peak_bytes` the most that was alive at
     once, in addition to parameters and input; `one_row` is the time with one row instead of the batch, in milliseconds.
     `again` is the number of rows that a backend could not certify and evaluated again in double precision, None where
     rows are not certified; `declined` is why a backend ran the layers of the circuit instead. `roof_ms` is the time
@@ -187,7 +187,7 @@ class Setup:
 class Run:
     """The result of one measurement.
 
-    `subject` is one of SUBJECTS, `kind` one of KINDS; `circuit` and `options` are those of the compilation; `missing`
+    `subject` is one of SUBJECTS, `kind` one of KINDS; `circuit` and `options` describe the compilation; `missing`
     has the reason for each requested device without times. `cancelled`: it was stopped, and contains partial results.
     """
 

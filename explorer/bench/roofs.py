@@ -18,7 +18,7 @@ from explorer.timings import CPU, Timing
 from explorer.trace import Trace
 
 ROUNDS = 400_000
-"""Of 32 or 24 vector operations: some milliseconds."""
+"""Repetitions of 32 or 24 vector operations: some milliseconds."""
 READ_BYTES = 2**28
 """Larger than caches; each thread reads its share."""
 REPEATS = 15

@@ -1,4 +1,4 @@
-"""A trace of one step from a compiled circuit, to view a circuit whose compilation was not recorded."""
+"""A trace of one step from a compiled circuit, to view a circuit without a recorded compilation."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -42,7 +42,7 @@ class CircuitSnapshot:
 
 
 def trace_of_circuit(circuit: TorchCircuit) -> Trace:
-    """A trace whose only step is the given circuit: it can be viewed and run, but has no history."""
+    """A trace with the given circuit as its only step: it can be viewed and run, but has no history."""
     graph, names = circuit.graph, circuit.leaf_names
     nodes = {node: record_of(layer, names.__getitem__) for node, layer in graph.nodes.items()}
     counter = StatsCounter(circuit.semiring.is_complex)

@@ -162,7 +162,7 @@ class TorchCompiler:
         )
 
     def _report_operators(self, circuit: Circuit, operators: OperatorSteps) -> str:
-        """Report each operator that made the circuit as a step; the layers of the last one are those of the circuit.
+        """Report each operator that made the circuit as a step; the last one has the layers of the circuit.
 
         Returns why there are no steps, if a layer of an operand has no compile rule: the circuit itself may compile.
         """

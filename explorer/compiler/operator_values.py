@@ -1,4 +1,4 @@
-"""The values of a circuit that an operator made, by the definition of the operator, from those of its operands."""
+"""The values of a circuit that an operator made, by the definition of the operator, from the values of its operands."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -15,7 +15,7 @@ from explorer.symbolic import Circuit, Derivation, InputLayer
 Run = Callable[[Circuit, Tensor], Tensor]
 """Evaluates a circuit on rows (B, D): (B, outputs, units), in the form of the semiring."""
 Definition = Callable[[Derivation, Tensor, Run, Semiring], "Tensor | str"]
-"""Computes the values of a result from those of its operands; see `define_operator`."""
+"""Computes the values of a result from the values of its operands; see `define_operator`."""
 MAX_ASSIGNMENTS = 4_096
 """More values of all variables that are summed out are not tried one by one."""
 

@@ -227,7 +227,7 @@ class LevelSnapshot(ABC, Generic[M_co]):
 
 
 class StateSnapshot(Snapshot, Protocol[S]):
-    """The snapshot of a level whose passes return a new state."""
+    """The snapshot of a level with passes that return a new state."""
 
     @property
     def state(self) -> S:
@@ -293,7 +293,7 @@ def run_options(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """A recorded run: what its trace needs besides the steps. `source` runs the program that was imported."""
+    """A recorded run: its steps, and what else its trace needs. `source` runs the program that was imported."""
 
     recorder: Recorder
     explainer: Explainer

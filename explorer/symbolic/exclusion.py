@@ -172,7 +172,7 @@ class Exclusion:
         """The questions that decide whether two products, or a product and an input, exclude each other: one suffices.
 
         These are their factors, and a factor and the whole other product, if it shares variables with several factors
-        of that: the factor then belongs to a vtree node above those of the other product.
+        of that: the factor then belongs to a vtree node above the nodes of the other product.
         """
         keys = [_factors(self._units[key], key) for key in pair]
         yield from product(keys[0], keys[1])

@@ -36,7 +36,7 @@ class Printable:
 class Origin(Printable):
     """A change in the life of a node: at step `step`, `how` replaced `before` by `after`.
 
-    `became` are nodes that existed before and replace the root, the node of `before` whose value is kept.
+    `became` are nodes that existed before and replace the root, the node of `before` that keeps its value.
     """
 
     step: int
@@ -77,7 +77,7 @@ class Lineage(Printable):
     """The origin of a node and what became of it.
 
     `symbolic` are the nodes that it was made from at the start of the compilation, and `origins` is their label: the
-    layers of the symbolic circuit, or imported operators. `first_step` and `last_step` are the steps at whose end it
+    layers of the symbolic circuit, or imported operators. `first_step` and `last_step` are the steps after which it
     exists. `now` are the nodes at the end that hold its value, each with the slice (None: not folded); `inside` are
     those that it became part of where no node holds its value any more. `made_of` has, for each operator that made
     the symbolic layers, the last one first, the layers of its operands.

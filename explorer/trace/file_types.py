@@ -46,7 +46,7 @@ def _short(value: Any) -> str:
 
 
 def _is(name: str, *types: type) -> Test:
-    """Of one of these types; a bool is not an int."""
+    """Accept values of one of these types; a bool is not an int."""
 
     def test(value: Any) -> None:
         if type(value) not in types:

@@ -129,7 +129,7 @@ def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[
 def _could_join(pairs: Sequence[tuple[FoldGroup, FoldGroup]], steps: Sequence[Step]) -> set[tuple[int, int]]:
     """The pairs (earlier, later) in which a member of the later group does not depend on the earlier group.
 
-    One traversal serves all pairs: each node has the bits of the pairs on whose earlier group it depends.
+    One traversal serves all pairs: each node has a bit for each pair if it depends on the earlier group of the pair.
     """
     foldings: dict[int, list[tuple[FoldGroup, FoldGroup]]] = {}
     for earlier, later in pairs:

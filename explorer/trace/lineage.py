@@ -62,7 +62,7 @@ class Lineages:
         return tuple(found)
 
     def lifetime(self, node: int) -> tuple[int, int]:
-        """The first and last step at whose end a node exists. Raises: UnknownNameError."""
+        """The first and last step after which a node exists. Raises: UnknownNameError."""
         if not isinstance(node, Integral) or node not in self._lifetimes:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnknownNameError(f"there was never a node {node!r} in this trace; a node is named by its id")
         return self._lifetimes[node]
@@ -173,7 +173,7 @@ class Lineages:
 
     @cached_property
     def _lifetimes(self) -> Mapping[int, tuple[int, int]]:
-        """Node -> first and last step at whose end it exists."""
+        """Node -> first and last step after which it exists."""
         end = self.steps[-1].index if self.steps else 0
         lives: dict[int, list[int]] = {}
         for step, applied in self._operators:

@@ -229,5 +229,5 @@ def name_of(index: TraceIndex, layer: int) -> str:
 
 
 def names_of(index: TraceIndex, layers: Sequence[int]) -> list[str]:
-    """Return the name of each layer; a negative id is a slice whose layer is not known."""
+    """Return the name of each layer; a negative id is a slice of an unknown layer."""
     return [name_of(index, layer) if layer >= 0 else "" for layer in layers]

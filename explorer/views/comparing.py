@@ -267,10 +267,10 @@ def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDif
             return TraceDifference(one.index, two.index, f"In {one.at.words} (step {one.index}), {difference}")
     if len(here) == len(there):
         return None
-    longer, whose = (here, "this trace") if len(here) > len(there) else (there, "the other trace")
+    longer, owner = (here, "this trace") if len(here) > len(there) else (there, "the other trace")
     at = min(len(here), len(there))
     mine, theirs = (at if len(steps) > at else None for steps in (here, there))
-    return TraceDifference(mine, theirs, f"Only {whose} continues, with {longer[at].at.words}.")
+    return TraceDifference(mine, theirs, f"Only {owner} continues, with {longer[at].at.words}.")
 
 
 _Rewrite = tuple[str, tuple[int, ...], str]

@@ -252,7 +252,7 @@ def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionV
 
 
 def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
-    """List the near misses of the step whose root is one of these nodes."""
+    """List the near misses of the step with one of these nodes as root."""
     here, rows, more = set(ids), list[list[str]](), dict[str, int]()
     for miss in index.step(step).refusals:
         root = owner(miss.parameter_path) if miss.parameter_path else miss.refusal.root

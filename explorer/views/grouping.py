@@ -96,7 +96,7 @@ def _number_rows(columns: list[NDArray[np.int32]]) -> tuple[NDArray[np.intp], in
 def plate_boxes(index: TraceIndex, step: int) -> Boxes:
     """Return the plates before and after a step, lowest level first; one with the same layers is one box.
 
-    A plate with only some of the layers of another one is a box of its own, whose layers are kept or changed.
+    A plate with only some of the layers of another one is a box of its own, and its layers are kept or changed.
     """
     old = {plate.id: plate for plate in plates_of(index, max(step - 1, 0)).plates}
     new = {plate.id: plate for plate in plates_of(index, step).plates}

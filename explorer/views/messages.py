@@ -26,7 +26,7 @@ def step_title(index: TraceIndex, step: int) -> str:
 
 
 def rules_text(index: TraceIndex, step: Step) -> str:
-    """Return the rules of a step at the tensor level, whose passes take many steps: `merge_views and 2 others`."""
+    """Return the rules of a step at the tensor level, where a pass takes many steps: `merge_views and 2 others`."""
     rules = list(dict.fromkeys(rewrite.rule for rewrite in step.applied))
     if index.trace.level.has_circuit or not rules or rules == [step.at.labels[-1]]:
         return ""
@@ -121,7 +121,7 @@ def actions_of(
 ) -> list[ActionView]:
     """Return the actions for the message and the note: see the closest near misses, run more rounds, draw all layers.
 
-    `near_misses` names the pattern whose near misses are already drawn; `tried`: the message describes a trial pattern
+    `near_misses` names the pattern with drawn near misses; `tried`: the message describes a trial pattern
     instead of the step's own.
     """
     entry = index.step(step)

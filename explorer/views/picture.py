@@ -113,7 +113,7 @@ def picture(
 ) -> Picture:
     """Return the picture of a step.
 
-    `near_misses` names a pattern whose near misses get hulls and badges; `times` maps node ids to milliseconds, for
+    `near_misses` names the pattern with hulls and badges for near misses; `times` maps node ids to milliseconds, for
     `colour_by="time"`, which names the main lane of `layer_times`, if they are given: these are drawn as half bars of
     plates. A `trial` replaces the step's matches, hulls and message. A grouping of more
     than 2,000 boxes is drawn by level and fold key, with a note and the action `show-all`, unless `everything` is set.

@@ -6,7 +6,7 @@ to the centre of the first picture, so that rows stay rows; in a wide one, witho
 What an operator on circuits makes is drawn as a graph of its own, next to what is there. When the compilation begins,
 it moves to the edge as a whole.
 
-The positions of a step follow from those of the step before, so they do not depend on the order in which a user visits
+The positions of a step follow from the previous step, so they do not depend on the order in which a user visits
 the steps: every host shows a step at the same positions.
 """
 

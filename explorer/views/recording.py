@@ -55,7 +55,7 @@ def add_looks(
 ) -> None:
     """Add pictures to a recording, under the keys `step/mode/colour_by/group_by`; existing ones are skipped.
 
-    `near_misses` names the pattern whose near misses are drawn; `layer_times` are the times of layers.
+    `near_misses` names the pattern with drawn near misses; `layer_times` are the times of layers.
     """
     for look in looks:
         key = "/".join(map(str, look))

@@ -70,7 +70,7 @@ class Request:
         return self.near_misses is not None or (self.trial is not None and not self.trial.after)
 
     def state_step(self, shown: ShownMode) -> int:
-        """The step whose state is shown."""
+        """The shown step."""
         return max(self.step - 1, 0) if shown == "before" else self.step
 
 

@@ -31,7 +31,7 @@ def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, lis
 
     Before match and fold there is a question. A scene about which the trace has nothing to tell is left out: operators
     if the circuit was built, `circuit` if its layers could not be compiled, `match` and `fuse` if none were fused,
-    `levels` and `fold` if none were folded, `clock` if nothing changed, a question whose answer is all plates. `times`
+    `levels` and `fold` if none were folded, `clock` if nothing changed, a question that all plates answer. `times`
     are the measured times after steps.
     """
     if not index.trace.level.has_circuit:

@@ -79,7 +79,7 @@ def no_cuda_text(why: str | None, recorded: int, app: str = "") -> str:
 
 
 def timed_noun(level: Level) -> str:
-    """Return the noun for a timed node: a call where layers are folded, whose slices are the layers."""
+    """Return the noun for a timed node: a call where layers are folded; its slices are the layers."""
     return "call" if level.name == COMPILED else level.noun
 
 

@@ -51,7 +51,7 @@ INTERVALS = "Dots are medians, lines their 95 % confidence intervals."
 
 
 def measurements(index: TraceIndex, run: Run) -> dict[int, Mapping[str, Timing]]:
-    """Return the timings of every step whose state was timed, by device, or by backend and device.
+    """Return the timings of every timed step, by device, or by backend and device.
 
     Equal states share them. Raises: CircuitError for a run of another trace.
     """

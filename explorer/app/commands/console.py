@@ -85,7 +85,7 @@ def say_note(message: str) -> None:
 
 
 class _Console(Console):
-    """A console whose tables fit, and that says what could not be written, such as to a full disk."""
+    """A console for tables that fit, which reports what could not be written, such as to a full disk."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:

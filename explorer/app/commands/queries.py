@@ -155,7 +155,7 @@ def sample(
     wanted = Query("sample", evidence, num_samples=count, seed=seed, root=chosen)
     drawn = ask(subject.circuit, wanted, subject.variables).rows
     assert drawn is not None
-    found = drawn.flatten(0, 1)  # all samples of the first row, then those of the next
+    found = drawn.flatten(0, 1)  # all samples of the first row, then of the next
     given = evidence.observed.repeat_interleave(count, 0)
     if out is None:
         print_text(subject.table_text(found, given).rstrip("\n"))
@@ -182,7 +182,7 @@ def _read_evidence(subject: "Subject", rows: Path | None, observe: Sequence[str]
 
 
 def _with_asked(subject: "Subject", evidence: "Evidence", asked: Mapping[str, str]) -> "Evidence":
-    """Return the evidence with the values whose probability is asked. Raises: FormError if there are none."""
+    """Return the evidence with the asked values. Raises: FormError if there are none."""
     import torch
 
     if not asked:

@@ -20,7 +20,7 @@ HEADINGS = {"transcendentals": "exp and log"}
 BAR_WIDTH = 20
 """Characters of the bar of the step with the most calls."""
 OF_MEMORY = ("DeleteDeadAllocs", "PlanMemory")
-"""Passes whose changes are about weights or memory, not about instructions that use them."""
+"""Passes that change weights or memory, not the instructions that use them."""
 MAX_PER_RULE = 10
 """Rewrites listed per rule and step; the rest is counted, and listed with --all."""
 

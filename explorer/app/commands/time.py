@@ -161,7 +161,7 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
         print_text(f"{name}: {text}")
     warning = next((run.setup.warning for run in runs if run.setup.warning), "")
     if warning:
-        say_note(warning)  # those of the other runs differ in the load
+        say_note(warning)  # the warnings of the other runs differ in the load
     calm = [replace(run, setup=replace(run.setup, warning="")) for run in runs]
     for line in dict.fromkeys(line for run in calm for line in conditions(run)["lines"]):
         say_note(line)

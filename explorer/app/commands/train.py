@@ -178,7 +178,7 @@ def train(
         own_file = OwnFile(target)
         if workers.is_first and not overwrite and not keeps:
             check_replaceable(target, planned, start.settings, job.data)
-        if start.note:  # once the values were found to be those of this circuit
+        if start.note:  # once the values were found to belong to this circuit
             say_note(f"{resume} was {start.note}")
         advice.last_epoch = len(start.before) + epochs
         if earlier is not None and start.before:

@@ -19,9 +19,9 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 ANSWER = "answer"
 """The tag of the cells that answer the question before them."""
 FIGURE = "figure"
-"""The tag of a cell whose picture comes first and whose code is folded away."""
+"""The tag of a cell with its picture first and its code folded away."""
 CLAIMS = "## What this lesson claimed"
-"""The heading of the section whose code asserts what the lesson says."""
+"""The heading of the section with assertions about what the lesson says."""
 
 Cell = Mapping[str, Any]
 
@@ -83,7 +83,7 @@ def cells_html(cells: Sequence[Cell], page: Page) -> str:
 
 
 def _answer_html(cells: Sequence[Cell], page: Page) -> str:
-    """Fold away what answers a question; an answer may end with the next question, whose answer is a fold within it."""
+    """Fold away what answers a question; an answer may end with the next question, and then has a fold within it."""
     last = next((at + 1 for at, cell in enumerate(cells) if is_question(cell)), len(cells))
     parts = [_cell_html(cell, page) for cell in cells[:last]]
     if last < len(cells):

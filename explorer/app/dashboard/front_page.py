@@ -178,7 +178,7 @@ def _colours() -> str:
 # ---------------------------------------------------------------------- themes
 
 
-# Buttons and fields look like those of the graph.
+# Buttons and fields have the look of the graph.
 RADIUS = 6
 BUTTON = {"textTransform": "none", "borderRadius": RADIUS, "minHeight": 30, "fontWeight": 400}
 # What would move without an end stands still for readers who ask for less motion.

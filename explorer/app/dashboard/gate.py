@@ -50,7 +50,7 @@ HEADERS = {
 COMPONENTS = tuple(
     kind for kind in vars(drawings).values() if isinstance(kind, type) and kind.__module__ == drawings.__name__
 )
-"""The components whose modules Panel's handler of components serves; components of other packages are static files."""
+"""The components with modules that Panel's handler of components serves; modules of others are static files."""
 STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
 """Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
 MAX_SHOWN_CHARS = 100
@@ -193,7 +193,7 @@ CLOSED = (WebSocketClosedError, StreamClosedError)
 EXPECTED_MESSAGE = "Failed sending message as connection was closed"
 """The text that Bokeh and Panel log where they expect a closed tab."""
 LOGGERS = ("", "asyncio", "bokeh", "panel", "param", "tornado")
-"""The loggers whose handlers write what others log, which may quote any message or request; `""` is the root."""
+"""The loggers with handlers for the records of others, which may quote any message or request; `""` is the root."""
 MAX_LOGGED_CHARS = 200
 """Maximum length of a logged text, and of the text of an error: Bokeh quotes invalid messages, of up to 2 MiB."""
 MAX_LOGGED_CALLS = 20
@@ -259,7 +259,7 @@ DARK = "dark"
 
 
 def failure_html(error: Exception) -> str:
-    """Return the rest of a page whose head was sent, if its session cannot be made: it shows the error."""
+    """Return the rest of a page after its head was sent, if its session cannot be made: it shows the error."""
     text = escape(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     return f"""{END}<body><p role="alert">This page could not be made. The log of the server says where it failed.
 <a href="">Load it again</a></p><pre style="white-space:pre-wrap">{text}</pre></body></html>"""

@@ -96,7 +96,7 @@ class Measuring:
         self.devices: tuple[str, ...] = (CPU,)
         """The devices to time."""
         self.settings = Request()
-        """Those of the last measurement; "Time it" uses them for every step and its layers."""
+        """The settings of the last measurement; "Time it" uses them for every step and its layers."""
         self.watchers: list[Watcher] = []
         self._runs: dict[str, tuple[Run, ...]] = {}
         self._opened: Callable[[], Opened | None] = lambda: None
@@ -229,7 +229,7 @@ def _batches(times: Mapping[int, Mapping[str, Timing]]) -> set[int]:
 
 
 def step_of(run: Run) -> int:
-    """The step whose layers a run timed."""
+    """The step of the layers that a run timed."""
     return next((timing.step for timing in run.timings if timing.step is not None), 0)
 
 

@@ -159,7 +159,7 @@ ACCEPTED = ("PATCH-DOC", "PULL-DOC-REQ", "SERVER-INFO-REQ")
 EVENTS = ("MessageSent", "ModelChanged")
 """The kinds of events that a page sends: it adds no roots, which would stay, and has no tables of columns."""
 TYPES = ("bytes", "event", "map", "number", "object", "set")
-"""The types of values that a page sends. Bokeh makes 800 MB of a short `ndarray`, whose dtype may be an array."""
+"""The types of values that a page sends. Bokeh makes 800 MB of a short `ndarray` with an array as dtype."""
 
 
 def limit_messages() -> None:

@@ -67,7 +67,7 @@ def show(
       `show(trace, timing=run)`, where the times of layers colour the graph. Other bars (`BarsView`) are drawn in the
       same way.
 
-    `near_misses` names a pattern whose near misses are drawn; `selection` contains ids of boxes or of nodes; `height`
+    `near_misses` names the pattern with drawn near misses; `selection` contains ids of boxes or of nodes; `height`
     is in pixels; by default, the picture is as high as what it shows. `film=False` leaves out the film and the time
     line, which tell what later steps do: for a picture before a question. The widget has the traits `step`,
     `selection` and `view`, and the property `selected_nodes`.
@@ -193,7 +193,7 @@ def _bars_of(thing: object) -> BarsView | None:
 
 
 def _colour_by_time(session: Session, run: Run) -> str:
-    """Colour the step whose layers were timed by their times, and return a note with their sum.
+    """Colour the layers of the timed step by their times, and return a note with their sum.
 
     Raises: DataTypeError for a timing of another subject; CircuitError for one of a different trace.
     """

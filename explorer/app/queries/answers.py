@@ -81,7 +81,7 @@ def _number_answer(found: Found, values: Tensor) -> Answer:
 
 
 def _asked(found: Found) -> Tensor:
-    """Return the variables (D,) whose probability is asked."""
+    """Return the variables (D,) of the asked probability."""
     observed, given = found.query.evidence.observed[0], found.query.given
     return observed if given is None else observed & ~given.expand(observed.shape)
 

@@ -180,7 +180,7 @@ def load_subject(
     shape: str | None = None,
     assume_deterministic: bool = False,
 ) -> Subject:
-    """Return the circuit of a gallery name, a circuit file, or a checkpoint of `train`, whose best values it then has.
+    """Return the circuit of a gallery name, a circuit file, or a checkpoint of `train`, with its best values.
 
     `seed` and `semiring` (by default lse-sum) are for a circuit that is not a checkpoint; `shape` is the shape of its
     images, like `28x28`.

@@ -27,7 +27,7 @@ UNREAD = "not read"
 MAX_SHOWN = 24
 """Maximum number of variables that a table of rows has as columns."""
 MAX_LABELS = 4
-"""Maximum number of categories whose probabilities are written, and of values of an event."""
+"""Maximum number of categories with written probabilities, and of values of an event."""
 MAX_EVENT = 60
 """Maximum length of an event that is written, in characters."""
 Cell = str | float | int | None
@@ -227,7 +227,7 @@ def describe_variables(circuit: TorchCircuit, columns: tuple[Column, ...] = ()) 
     )
     try:
         sizes, real = variable_kinds(circuit)
-    except CircuitError:  # an input layer whose values are unknown
+    except CircuitError:  # the values of an input layer are unknown
         return Variables(circuit.num_variables, columns, {}, None, unread)
     return Variables(circuit.num_variables, columns, sizes, real, unread)
 

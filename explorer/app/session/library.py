@@ -26,7 +26,7 @@ MAX_PARAMETERS = 200_000_000
 MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
 """Bounds on circuits from files and uploads: numbers in their parameters, units in a layer, variables."""
 UPLOAD = " (upload)"
-"""The suffix of an upload whose name is already taken."""
+"""The suffix of an upload if its name is already taken."""
 ENDINGS = (
     *(".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz"),
     *LOGIC_SUFFIXES,

@@ -1,4 +1,4 @@
-"""Synchronizes a session and a drawing: actions in the drawing change the session, whose changes are drawn."""
+"""Synchronizes a session and a drawing: actions in the drawing change the session, and its changes are drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,11 +15,11 @@ Guard = Callable[[UserChangeCallback], UserChangeCallback]
 
 
 PARAMETERS = "parameters"
-"""The part of the close-up whose values are sent when it is shown."""
+"""The part of the close-up with values that are sent when it is shown."""
 LOOK = ("mode", "colour_by", "group_by", "slides")
 """The keys of a drawing's view that belong to the display of a session."""
 CLOSER = ("hull", "closeup")
-"""Those of what is looked at, with the number `match`."""
+"""The keys of a close look, in addition to the match number."""
 
 
 class GraphHost(Protocol):

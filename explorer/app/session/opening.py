@@ -60,7 +60,7 @@ class Opened:
         return self.trace.is_live
 
     def require_live(self) -> None:
-        """Raises: CircuitError for a trace from a file, whose steps cannot be executed."""
+        """Raises: CircuitError for a trace from a file: its steps cannot be executed."""
         if not self.is_live:
             advice = "compile it again first" if self.trace.level.has_circuit else "record it again in Python"
             raise CircuitError(f"this trace was read from a file, so its steps cannot be run; {advice}")

@@ -30,7 +30,7 @@ REDRAWN = frozenset({"trace", "look", "times", "trial", "hidden"})
 class SendingAhead:
     """Sends pictures of steps near the current one while the reader rests; what the reader does cancels it.
 
-    It starts when the page is there: a notebook that nobody looks at sends nothing. The host always answers a change of
+    It starts when the page is there: a notebook that is out of sight sends nothing. The host always answers a change of
     the step, so a picture that was sent ahead is only shown earlier.
     """
 
@@ -42,7 +42,7 @@ class SendingAhead:
         self._sizes: dict[int, int] = {}
         """The characters of the pictures on the page, by step."""
         self._drawn: dict[int, int] = {}
-        """Those of all pictures that were drawn; one without room on the page is not drawn again at each rest."""
+        """The characters of all drawn pictures; one without room on the page is not drawn again at each rest."""
         self._has_started = False
         self._stop_listening = session.listen(self._on_change)
 

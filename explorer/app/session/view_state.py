@@ -55,7 +55,7 @@ MAX_SELECTED, MAX_FORMS, MAX_ROUNDS = 50, 8, 1_000
 
 @dataclass(frozen=True, slots=True)
 class DisplayOptions:
-    """The display of a step; `near_misses` names a pattern whose near misses are drawn.
+    """The display of a step; `near_misses` names the pattern with drawn near misses.
 
     With `everything` every layer is drawn, however many there are. `slides` fills the window with the steps (`steps`)
     or with a scene of the story.
@@ -241,7 +241,7 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
 
 
 def missing_from(asked: ViewState, shown: ViewState, last: int) -> str:
-    """Say what a link asks for that a trace, whose last step is `last`, does not show; empty if it shows everything."""
+    """Say which parts of a link a trace with the last step `last` does not show; empty if it shows everything."""
     missing: list[str] = []
     if asked.step > last and not asked.look.slides:
         missing.append(f"The link names step {asked.step}, but the last step is {last}.")

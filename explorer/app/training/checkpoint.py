@@ -73,7 +73,7 @@ class Checkpoint:
         )
 
     def trained_circuit(self) -> Circuit:
-        """The symbolic circuit whose leaves begin with the best values.
+        """The symbolic circuit; its leaves begin with the best values.
 
         Raises: FileFormatError if it has no circuit; UnknownNameError, ShapeError if the values are of another one.
         """

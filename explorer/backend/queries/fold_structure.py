@@ -1,7 +1,7 @@
 """The structure of a compiled circuit: the scopes of its folds, whether variables can be summed out, determinism.
 
 Determinism is shown as for a symbolic circuit (`explorer.symbolic.structure`), by a search for units that exclude each
-other, from the zeros of the present values instead of those of fixed leaves. This is sufficient, not necessary.
+other, from the zeros of the present values instead of fixed leaves. This is sufficient, not necessary.
 """
 
 from collections import defaultdict

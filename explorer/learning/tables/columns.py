@@ -38,7 +38,7 @@ class Column(ABC):
 
     @abstractmethod
     def encode(self, cells: Cells, where: str, lines: Sequence[int] = ()) -> Codes:
-        """The code of each cell of a table `where`, whose rows begin at `lines` if it is a text file.
+        """The code of each cell of a table `where`; in a text file, its rows begin at `lines`.
 
         Raises: ValueRangeError, DataTypeError, which name the column and the row.
         """
@@ -67,7 +67,7 @@ class Column(ABC):
 
     @property
     def unit(self) -> float:
-        """The difference of two cells whose codes differ by 1, of a column of numbers."""
+        """The difference of two cells if their codes differ by 1, of a column of numbers."""
         return 1.0
 
     def to_json(self) -> dict[str, Any]:

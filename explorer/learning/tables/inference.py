@@ -65,7 +65,7 @@ def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tu
 
 
 def _all_of(errors: Sequence[DataTypeError | ValueRangeError], where: str) -> DataTypeError | ValueRangeError:
-    """Make one error of those of several columns, so that all of them can be corrected at once."""
+    """Make one error of the errors of several columns, so that all of them can be corrected at once."""
     if len(errors) == 1:
         return errors[0]
     shown = "; also, ".join([str(errors[0]), *(str(one).removeprefix(f"{where}: ") for one in errors[1:MAX_ERRORS])])
@@ -89,7 +89,7 @@ def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Colum
             raise DataTypeError(f"{table.where}: column {name!r} has fractions, which a binomial column cannot have")
         return BinomialColumn(name, int(present.min()), int(present.max()))
     exponent = math.frexp(float(np.abs(present).max()))[1]
-    present = np.ldexp(present, -exponent)  # exact; the squares of 1e-300 would be 0, those of 1e300 infinite
+    present = np.ldexp(present, -exponent)  # exact; the square of 1e-300 would be 0, of 1e300 infinite
     scale = math.ldexp(float(present.std()), exponent)
     if not scale > 0:
         raise ValueRangeError(

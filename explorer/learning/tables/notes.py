@@ -28,7 +28,7 @@ DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}
 
 
 def notes_on(data: TableData, known: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a sentence for each column whose inferred type may not be meant; `known` columns have a type by request.
+    """Return a sentence for each column with a doubtful inferred type; `known` columns have a type by request.
 
     Noted are dates as categories, categories most of which occur once, and integers that count the rows.
     """

@@ -17,7 +17,7 @@ from explorer.tensor.torch_io.joint import JointGraph
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The tensors whose gradients are compared: parameters by name, and inputs by position."""
+    """The tensors with compared gradients: parameters by name, and inputs by position."""
 
     parameters: tuple[str, ...]
     inputs: frozenset[int]

@@ -52,7 +52,7 @@ class ParameterGraphs:
 
     @classmethod
     def of(cls, graph: FunctionGraph) -> "ParameterGraphs":
-        """Those of a graph as it is now."""
+        """The parameter graphs of a graph as it is now."""
         nodes = parameter_graphs(graph.toposort(), graph.inputs)
         names = Counter(node.op.name.strip("_") for node in nodes if not _is_view(node))
         return cls(names, tuple(constant.data for constant in graph.constants))
@@ -103,7 +103,7 @@ def record_program(
     `trace.compiled` runs the last program. With `mode="train"` it has a backward pass, with gradients of the parameters
     and of the example inputs that require one; if none can be recorded, the first step says why. `pipeline` are passes
     on programs or their names (None: the memory passes); `tensor_pipeline` is what `record_module` accepts, and its
-    steps are not recorded. All other arguments are those of `record_module`.
+    steps are not recorded. All other arguments are as in `record_module`.
     Raises: as `record_module`; OperatorError for a graph that cannot be lowered.
     """
     chosen = choose_passes(pipeline, MEMORY_PIPELINE)

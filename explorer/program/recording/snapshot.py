@@ -146,7 +146,7 @@ def _added(edits: Sequence[Edit], before: Linked, after: Linked) -> list[tuple[i
     """For each edit the nodes of the graph that it adds.
 
     A view is in the graph if something reads it after the last write of its memory. One that appears because
-    instructions moved is that of the first edit whose nodes read it, or of the last edit.
+    instructions moved belongs to the first edit with nodes that read it, or to the last edit.
     """
     old, sources = before.links.inputs, after.links.inputs
     new = [node for node in sources if node not in old]

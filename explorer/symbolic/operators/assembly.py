@@ -71,7 +71,7 @@ def replace_inputs(
 ) -> Circuit:
     """The circuit with other layers for the input layers that read `variables`: same ids, edges, names and outputs.
 
-    Raises: ScopeError for an input layer that reads only some of them, besides other variables.
+    Raises: ScopeError for an input layer that reads only some of them and other variables, too.
     """
 
     def of(node: int, layer: Layer) -> Layer:

@@ -1,4 +1,4 @@
-"""The default pipelines of graph passes, whose entries are in `explorer.passes`.
+"""The default pipelines of graph passes; their entries are in `explorer.passes`.
 
 `GLOW_PIPELINE` has the passes of Glow's documentation in the order of its source: `FOLD_PIPELINE` finds operators that
 were written out in parts, `OPTIMIZATION_PIPELINE` is the rest. `DEFAULT_PIPELINE` brings the graph into one form before

@@ -49,7 +49,7 @@ def quantize_of_dequantize(node: Apply, above: Apply) -> Rewrite:
 
 @node_rewriter([q.dequantize_op], above=[q.quantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_quantize(node: Apply, above: Apply) -> Rewrite:
-    """dequantize(quantize(x)) is x: removes the rounding, and the clipping, whose error is unbounded."""
+    """dequantize(quantize(x)) is x: removes the rounding, and the clipping, an unbounded error."""
     return replace_unless_aliased(node, above.inputs[0])
 
 

@@ -23,7 +23,7 @@ MOVED = COLLECTING | {op._schema.name.rpartition("::")[2] for op in MOVES}
 
 
 def look_of(target: OpOverload) -> tuple[NodeKind, str]:
-    """The kind and the title of an operator; those of the layer if it is a whole layer of a circuit."""
+    """The kind and the title of an operator, or of a layer if it is a whole layer of a circuit."""
     name = target._schema.name.rpartition("::")[2]
     if target.namespace == NAMESPACE:
         kinds: dict[str, NodeKind] = {layer.__name__: layer.kind for layer in subclasses(TorchLayer)}

@@ -125,7 +125,7 @@ def pipelines_of(pipeline: "Chosen | Sequence[Chosen] | None", mode: str, layout
 
 
 def _examples(subject: object, positional: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:
-    """The given example inputs, or those of an exported program.
+    """The given example inputs, or else the example inputs of an exported program.
 
     Raises: DataTypeError for a tensor in place of a tuple of arguments.
     """
@@ -137,7 +137,7 @@ def _examples(subject: object, positional: Sequence[Any], by_name: Mapping[str, 
 
 
 def _run_exported(program: ExportedProgram, x: Any) -> tuple[torch.Tensor, ...]:
-    """The results of an exported program, whose mutable state is copied."""
+    """The results of an exported program, run on a copy of its mutable state."""
     module = program.module()
     state = {name: buffer.clone() for name, buffer in module.named_buffers()}
     return run(lambda *args, **kwargs: functional_call(module, state, args, kwargs), x)

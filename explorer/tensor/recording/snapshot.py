@@ -44,7 +44,7 @@ class NodeState:
         ids: Mapping[Variable, int],
         types: Mapping[Variable, ValueType] = NO_TYPES,
     ) -> "NodeState":
-        """A node with these inputs; `types` are those of variables whose type has changed since."""
+        """A node with these inputs; `types` has the types of variables that have another one by now."""
         results = value.outputs if isinstance(value, Apply) else (value,)
         return cls(value, inputs, tuple([types.get(v, v.type) if types else v.type for v in results]), ids)
 

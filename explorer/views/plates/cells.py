@@ -166,7 +166,7 @@ def group_equal(one: IntArray, other: IntArray) -> Sequence[IntArray]:
 
 
 def last_unfolded(index: TraceIndex, step: int) -> int:
-    """Return the step whose layers the cells are: the last one before folding, which comes after all rewriting."""
+    """Return the step with the layers that cells show: the last one before folding, which comes after all rewriting."""
     steps = index.trace.steps
     while step > 0 and (steps[step].folds or not steps[step].changed):
         step -= 1
@@ -189,7 +189,7 @@ def grid_of(index: TraceIndex) -> Grid | None:
 
 
 def image_of(index: TraceIndex, count: int) -> Grid | None:
-    """Return the image whose first `count` pixels the circuit of a step reads; None if its variables are no pixels.
+    """Return the image if the circuit of a step reads its first `count` pixels; None if its variables are no pixels.
 
     Evidence may leave fewer pixels than the operands read that the grid is inferred from.
     """

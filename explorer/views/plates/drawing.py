@@ -57,7 +57,7 @@ def wiring_of(index: TraceIndex, step: int) -> Wiring:
 
 
 def _ends(index: TraceIndex, step: int, plates: Plates) -> set[tuple[int, int]]:
-    """Return which plates read which, by position: also those whose cells are unknown."""
+    """Return which plates read which, by position, also plates with unknown cells."""
     state = index.state(step)
     plate_of = np.full(len(state.present), -1, np.int32)
     for position, plate in enumerate(plates.plates):

@@ -275,7 +275,7 @@ def parts_of(index: TraceIndex, step: int, nodes: Sequence[int]) -> list[PartVie
 def add_what_ifs(index: TraceIndex, view: PictureView, near_misses: str | None = None, only: str | None = None) -> None:
     """Add to the near misses of a picture what their rules would match if they were not refused.
 
-    `near_misses` is the pattern whose near misses are drawn, `only` the id of a single hull. Pictures without a rule
+    `near_misses` is the pattern with drawn near misses, `only` the id of a single hull. Pictures without a rule
     lens do not change.
     """
     lenses = _lenses(view)

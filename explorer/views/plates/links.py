@@ -1,4 +1,4 @@
-"""Missed folds as links: two plates whose layers were nearly folded together, with the reason in words."""
+"""Missed folds as links: two plates of layers that were nearly folded together, with the reason in words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from explorer_widgets.schema import LinkView
 CHARACTERS, LONG = 19, 80
 """Maximum length of a line of the reason between two plates and below a line of plates, in characters."""
 MAX_WORDED = 3
-"""Of more links, those without room of their own are described in the picture only when they are selected."""
+"""Maximum number of links that are all described; beyond it, one without room is described only when selected."""
 ROOM = 14.0
 """Room around the reason, in pixels."""
 SHAPE = ".shape"

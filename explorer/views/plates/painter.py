@@ -51,7 +51,7 @@ class PlatesPainter:
         return "before" if request.looks_before else "after"
 
     def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
-        """Return the look of a plate, whose cells show what the step did."""
+        """Return the look of a plate; its cells show what the step did."""
         return plate_look(colour_by, node["kind"], node["matched"], value, category)
 
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:

@@ -27,7 +27,7 @@ Area = tuple[float, float, float, float]
 
 LINE = PLATES["lines"]["height"] * PLATES["words"]["reason"]["size"]
 BASELINE = PLATES["ascent"]
-"""Of the height of the first line."""
+"""The baseline of the first line, as a fraction of its height."""
 LINK_STYLE = (
     f".x-missed{{fill:none;stroke:var(--nearMiss);stroke-width:{PLATES['link']['width']:g};"
     f"stroke-dasharray:{' '.join(map(str, PLATES['link']['dash']))};stroke-linecap:round}}\n"

@@ -189,7 +189,7 @@ class _Lanes:
             other.reach(self._level(gap))
 
     def _across(self, channel: Channel, wires: Mapping[Name, Wire]) -> "list[tuple[tuple[Channel, Name], float]]":
-        """Return the position of each wire of a vertical channel: near the column whose plates it leaves or enters."""
+        """Return the position of each wire of a vertical channel: near the column that it leaves or enters."""
         left, right = self.columns.bounds(channel)
         lanes = assign_lanes(wires)
         last = max(lanes.values())

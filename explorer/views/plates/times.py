@@ -20,7 +20,7 @@ MAX_NAMED = 4
 
 
 def plate_times(index: TraceIndex, step: int, plates: Sequence[Plate], measured: LayerTimes) -> PlateTimes:
-    """Return the times of the plates after a step all of whose layers were measured, at any step."""
+    """Return the times of the plates after a step with times of all layers, measured at any step."""
     found: dict[str, dict[str, PartTime]] = {}
     for lane in in_order(measured):
         layers = layer_times_at(index, step, measured[lane])

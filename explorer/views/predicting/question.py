@@ -52,7 +52,7 @@ class Question:
 
     @property
     def after_step(self) -> int:
-        """The step whose state is shown with the question."""
+        """The step of the state that is shown with the question."""
         return self.step - 1
 
 

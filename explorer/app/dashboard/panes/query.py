@@ -115,7 +115,7 @@ class QueryTool(Tool):
         self._on_kind()
 
     def _step_of_form(self) -> int:
-        """The step whose circuit has the variables and outputs of the selected one: a compilation keeps them."""
+        """The step of a circuit with the variables and outputs of the selected one: a compilation keeps them."""
         session = self.workspace.session
         return session.step if session.step < session.opened.trace.start else -1
 
@@ -124,7 +124,7 @@ class QueryTool(Tool):
         opened, self._form_step = self.workspace.session.opened, self._step_of_form()
         try:
             circuit: TorchCircuit = opened.trace.circuit_at(self._form_step)
-        except CircuitError as error:  # operands whose outputs differ in units
+        except CircuitError as error:  # the outputs of the operands differ in units
             self._show_error(error)
             return
         columns = opened.columns[: circuit.num_variables]
@@ -281,7 +281,7 @@ class QueryTool(Tool):
         run_inputs(self.workspace, self._chosen(self._answer)[1], picked=show)
 
     def _chosen(self, answer: Answer) -> tuple[str, tuple[float, ...]]:
-        """The row of an answer whose image was clicked; the first one where there are no images."""
+        """The row of the clicked image in an answer; the first one where there are no images."""
         return answer.rows[self.pad.chosen if self.pad.chosen < len(answer.rows) else 0]
 
     def _copy(self) -> None:

@@ -32,7 +32,7 @@ def html_pane(html: str = "", **params: object) -> pn.pane.HTML:
 
 
 def table_html(table: TableView, caption: str = "", slices_of: int | None = None) -> str:
-    """A table whose first column holds the row headers.
+    """A table with row headers in its first column.
 
     With `slices_of`, a folded layer, each row names one of its slices and the layer that became it: the drawing lights
     the cell of the row at the pointer, or of the focused one (`widgets/js/controls/row_lighting.js`).

@@ -28,7 +28,7 @@ class Tool(ABC):
     help_without_circuit: ClassVar[str] = ""
     """Its purpose at the levels without layers, if it is another one."""
     supported_levels: ClassVar[tuple[str, ...]] = LEVEL_NAMES
-    """The levels whose traces it supports."""
+    """The levels of the traces that it supports."""
     elsewhere: ClassVar[str] = ""
     """The reason that the other levels have nothing to show here."""
 
