@@ -106,7 +106,7 @@ class NativeBackend:
 
     @cached_property
     def training(self) -> TrainingProgram:
-        """For calls whose gradients are recorded."""
+        """For calls with recorded gradients."""
         assert isinstance(self.circuit, TorchCircuit), "others have no parameters"
         return TrainingProgram(self.circuit)
 
@@ -161,7 +161,7 @@ class TritonBackend:
         try:
             return self._evaluate(x)
         except torch.OutOfMemoryError:
-            self._release_graphs()  # whose memory may be enough
+            self._release_graphs()  # their memory may be enough
             return self._evaluate(x)
         except KernelError as error:
             self.problem = str(error)
@@ -186,7 +186,7 @@ class TritonBackend:
 
     @cached_property
     def training(self) -> "LaunchTraining | str":
-        """For calls whose gradients are recorded, or why there is none."""
+        """For calls with recorded gradients, or why there is none."""
         if not isinstance(self.circuit, TorchCircuit):
             return "a frozen circuit has no parameters"
         try:

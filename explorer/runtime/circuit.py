@@ -34,7 +34,7 @@ class Certificate:
 class FastCircuit(nn.Module):
     """Maps x (B, D) to (B, outputs, classes) as the circuit that it was made of, with the same parameters and buffers.
 
-    Shapes, devices, errors, gradients and `state_dict()` are those of the circuit, and parameters that change are seen.
+    Shapes, devices, errors, gradients and `state_dict()` are the same as in the circuit; changed parameters are seen.
     A call that the backend cannot answer runs the circuit itself, without a certificate; a `CertificateWarning` says
     why, once, and `why_not(x)` at any time. `explain()` names the backend.
     Continuous variables of an x of float64 are rounded to the float32 of the parameters, as they are by the circuit.
@@ -59,7 +59,7 @@ class FastCircuit(nn.Module):
         self.circuit_answered = False
         """Whether the circuit itself answered the last call."""
         self._warned_of = set[str]()
-        """The reasons for which calls had no certificate; those of the backend are one, the empty one."""
+        """The reasons why calls had no certificate; all reasons of the backend are one, the empty string."""
 
     @property
     def num_variables(self) -> int:
@@ -68,7 +68,7 @@ class FastCircuit(nn.Module):
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
-        if torch.compiler.is_compiling():  # of which nothing here is traced
+        if torch.compiler.is_compiling():  # nothing here is traced
             if not torch.compiler.is_exporting():
                 self.circuit_answered, self.certificate = True, None
             return self.circuit(x)

@@ -65,9 +65,9 @@ def pack_constants(
     lanes: int,
     dtype: torch.dtype = torch.float32,
 ) -> Constants:
-    """Pack what the calls of a circuit read, as numbers of a type of which `lanes` are a vector.
+    """Pack what the calls of a circuit read, as numbers of a type; `lanes` of them are a vector.
 
-    `layer_values` are in double precision: those of the present parameters of the circuit.
+    `layer_values` come from the present parameters of the circuit, in double precision.
     """
     packer = _Packer(circuit, layer_values, plan, lanes, dtype)
     packer.pack()
@@ -140,7 +140,7 @@ class _Packer:
             self.offsets[number] = Offsets(start + at * size, norms + at * bounds.shape[1])
 
     def _pack_densities(self, group: Sequence[int]) -> None:
-        """For each density rows of means, 1 / (sqrt(2) stddev) and constants; a call has those of its factors."""
+        """For each density rows of means, 1 / (sqrt(2) stddev) and constants; a call has the rows of its factors."""
         for number in group:
             call = self.plan.calls[number]
             blocks: list[Tensor] = []
@@ -197,9 +197,9 @@ class _Packer:
         return top, lost
 
     def _scales_of_sums(self, group: Sequence[int], top: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is below the smallest double in units of the largest number that a sum reads is lost.
+        """Return the logarithms of the scales of sums, and what is lost below the smallest double.
 
-        That is much of a row whose own numbers are far below it.
+        That is much of a row with numbers far below the largest number that the sum reads.
         """
         call = self.plan.calls[group[0]]
         weight = self._parameters(call.sources[0]).get("weight")  # (F, O, I)

@@ -63,7 +63,7 @@ def parameters_in_doubles(circuit: TorchCircuit, read: Collection[tuple[int, str
 
 
 class DoubleCopy:
-    """Makes the copy once for a circuit whose parameters are trained, and each time for a frozen one."""
+    """Makes the copy once for a circuit with trained parameters, and each time for a frozen one."""
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         self.circuit = circuit
@@ -98,7 +98,7 @@ def _device(circuit: EvaluatedCircuit) -> torch.device | None:
 
 
 class DoubleTraining:
-    """A circuit in double precision whose gradients are those of the parameters of another."""
+    """A circuit in double precision that passes its gradients on to the parameters of another."""
 
     def __init__(self, circuit: TorchCircuit) -> None:
         self.circuit = circuit

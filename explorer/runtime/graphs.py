@@ -14,7 +14,7 @@ from explorer.errors import CircuitError, LoweringError
 
 Tensors = tuple[Tensor, ...]
 Function = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensors]
-"""From constants and inputs to outputs, of which the last are flags, without waiting for the device."""
+"""From constants and inputs to outputs, the last ones flags, without waiting for the device."""
 
 MAX_GRAPHS = 16
 """Maximum number of shapes of inputs that have a captured graph at a time."""

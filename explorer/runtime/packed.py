@@ -166,7 +166,7 @@ class PackedProgram(ABC, Generic[Numbers]):
         return answer.outputs, len(again)
 
     def evaluate_precisely(self, x: Tensor) -> tuple[Tensor, int] | None:
-        """As `evaluate`, with all rows, of which each value must be legal, in double precision."""
+        """As `evaluate`, with all rows, in double precision; each value must be legal."""
         packed = self.packed()
         return None if packed.constants.problem else (self._evaluate_again(x, packed), len(x))
 
@@ -177,7 +177,7 @@ class PackedProgram(ABC, Generic[Numbers]):
 
 
 class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
-    """A program whose tensors are on the device of the circuit, and which CUDA graphs capture there."""
+    """A program with its tensors on the device of the circuit; CUDA graphs capture it there."""
 
     OF_ONE_PROCESS = (*PackedProgram.OF_ONE_PROCESS, "_placed", "_graphs")
 
@@ -202,7 +202,7 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
         return why_not_plain_on_one_device(self.circuit, x)
 
     def release_graphs(self) -> None:
-        """Forget captured graphs, whose memory is freed then."""
+        """Forget captured graphs, which frees their memory."""
         self._graphs = CudaGraphs()
 
     @torch.inference_mode(False)
@@ -232,7 +232,7 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
         return tensors[0].device if tensors else torch.device("cpu")
 
     def _on_device(self, device: torch.device) -> Placed:
-        """Return the tensors on a device: that of the circuit."""
+        """Return the tensors on the device of the circuit."""
         with self._lock:
             if self._placed is None or self._placed[0] != device:
                 self._placed = (device, self._place(device))
@@ -249,7 +249,7 @@ class Columns:
 
 
 def columns_of(circuit: EvaluatedCircuit, plan: Plan, tables: Sequence[int]) -> Columns:
-    """The columns that tables and densities read, and those of which the circuit refuses bad values as well."""
+    """The columns that tables and densities read, and all others with values that the circuit checks."""
     nodes = circuit.graph.nodes.values()
     discrete = [pair for pair in dict.fromkeys(state_of(circuit, plan, one) for one in tables) if pair[0] >= 0]
     discrete += [

@@ -70,7 +70,7 @@ def make_packed_tensors(
     tables_read: Mapping[int, Sequence[int]],
     device: torch.device,
 ) -> PackedTensors:
-    """The tensors of packed constants, whose vectors have one lane, of groups and of the tables that they read."""
+    """The packed constants of groups and of the tables that they read as tensors; vectors have one lane."""
     numbers = tuple(tuple(one.to(device) for one in _numbers(circuit, constants, group)) for group in groups)
     tables: list[Tables] = []
     for width, reads in tables_read.items():

@@ -37,7 +37,7 @@ class CapturedStep:
     gradient: Tensor
     gradients: tuple[Tensor | None, ...]
     ticket: int = 0
-    """The number of the forward pass whose values are kept; 0 once a backward pass has read them."""
+    """The number of the forward pass with kept values; 0 once a backward pass has read them."""
     last_ticket: int = 0
     done: Any = None
     lock: Lock = field(default_factory=Lock)
@@ -51,7 +51,7 @@ class CapturedStep:
         return self.ticket
 
     def replay_backward(self, x: Tensor, outputs: Tensor, ticket: int, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradients of the parameters from that of the outputs of a forward pass.
+        """The gradients of the parameters from the gradient of the outputs of a forward pass.
 
         It is repeated if its values are no longer kept. Raises: LoweringError if the outputs are others then.
         """
@@ -143,7 +143,7 @@ class _Replayed(torch.autograd.Function):
 
 
 def _as_bits(tensor: Tensor) -> Tensor:
-    """Numbers of which each is equal to itself."""
+    """Numbers that are all equal to themselves."""
     return tensor.contiguous().view(torch.int32)
 
 

@@ -101,5 +101,5 @@ def _addresses(tensors: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def _as_bytes(tensor: Tensor) -> Tensor:
-    """The same bytes as numbers of which each is equal to itself."""
+    """The same bytes as numbers that are all equal to themselves."""
     return tensor.reshape(-1).view(torch.uint8)

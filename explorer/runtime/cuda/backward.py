@@ -1,4 +1,4 @@
-"""The backward pass of launches: from the gradient of the outputs to those of weights, tables and densities."""
+"""The backward pass of launches: from the gradient of the outputs to the gradients of weights, tables, densities."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Gradients:
 def pass_back(
     evaluation: Evaluation, alone: Sequence[Tensor], certified: Tensor, outputs: Sequence[int], gradient: Tensor
 ) -> Gradients:
-    """The gradients of what an evaluation read, from that of the outputs (B, outputs, classes).
+    """The gradients of what an evaluation read, from the gradient of the outputs (B, outputs, classes).
 
     `alone` says by launch of each read whether it is the only one of the call that it reads; `outputs` are slots.
     """
@@ -47,7 +47,7 @@ def pass_back(
 
 
 def _scale(gradient: Tensor) -> Tensor:
-    """A power of two by which gradients of the outputs are divided, so that none of those of values overflows."""
+    """A power of two by which gradients of the outputs are divided, so that no gradient of a value overflows."""
     largest = gradient.abs().amax()
     is_moderate = (largest > 2.0**-20) & (largest < 2.0**20)
     power = torch.exp2(torch.floor(torch.log2(largest)))
@@ -102,7 +102,7 @@ class _Backward:
         )
 
     def _begin(self, outputs: Sequence[int], gradient: Tensor) -> None:
-        """The gradients of the values of the outputs, which are those of their logarithms by the values."""
+        """Begin with the gradients of the outputs: the gradients of their logarithms, divided by the values."""
         width = gradient.shape[2]
         values = self.evaluation.slots[width].rows.view(-1, self.batch, width)
         found = self.slots[width].view(-1, self.batch, width)
@@ -185,12 +185,12 @@ class _Backward:
         return size, min(max(size * columns // 512, 1), 8)
 
     def _read_of(self, width: int) -> tuple[Any, ...]:
-        """Values and scales in slots, and how far those of tables are from them, in numbers."""
+        """Values and scales in slots, and the distances of tables from them, in numbers."""
         values, scales, _, values_apart, scales_apart, _ = self.evaluation.read_of(width)
         return values, scales, values_apart, scales_apart
 
     def _gradients_of(self, width: int) -> tuple[Tensor, int]:
-        """Gradients in slots, and how far those of tables are from them, in numbers."""
+        """Gradients in slots, and the distance of the gradients of tables, in numbers."""
         slots, tables = self.slots[width], self.tables.get(width)
         return slots, 0 if tables is None else distance(slots, tables)
 

@@ -1,7 +1,7 @@
 """The Triton kernels of the backward pass, with scales as constants; see `explorer/runtime/README.md`.
 
-Gradients of values are in slots like these, those of tables in rows of a table. A call that is the only one to read
-another writes its gradient; others, and all that read tables, add to it.
+Gradients of values are in slots like the values, gradients of tables in rows of a table. A call that is the only one to
+read another writes its gradient; others, and all that read tables, add to it.
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
@@ -64,7 +64,7 @@ def _pass_on_product(
     reads, alone, at, states, batch, b, is_used, in_batch, i, in_product, found, values, values_apart,
     gradients, gradients_apart, WIDTH: tl.constexpr, FACTORS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of each factor of a product is that of the product times the other factors."""
+    """The gradient of each factor of a product: the gradient of the product times the other factors."""
     mask = is_used[:, None] & in_product[None, :]
     for f in tl.static_range(FACTORS):
         one = found

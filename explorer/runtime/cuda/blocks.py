@@ -4,19 +4,19 @@ import torch
 from torch import Tensor
 
 MIN_BLOCK = 16
-"""The smallest side of a block whose products are matrix products."""
+"""The smallest side of a block for matrix products."""
 MAX_BLOCK = 64
 BLOCK_NUMBERS = 2048
 """Numbers of a block, if its columns leave enough rows: larger ones have no registers left."""
 MAX_IN = 32
-"""Summands whose products are computed at a time: with 64, a kernel has no registers left, and takes 5 times longer."""
+"""Summands per step: with 64, a kernel has no registers left, and takes 5 times longer."""
 MAX_OUT = 256
 """A wider row of a sum is divided among programs."""
 PROGRAMS_PER_PROCESSOR = 2
 PER_WARP, PER_WARP_TUCKER = 512, 1024
 """Numbers of a block that a warp computes."""
 PRECISION = "ieee"
-"""Of matrix products: float32, not rounded to TF32."""
+"""The precision of matrix products: float32, not rounded to TF32."""
 MAX_SHARED = 227 << 10
 """Bytes of shared memory of a program on an H100."""
 

@@ -211,7 +211,7 @@ class Evaluation:
     # ------------------------------------------------------------------ arguments
 
     def read_of(self, width: int) -> tuple[Any, ...]:
-        """Values, scales and bounds in slots, and how far those of tables are from them, in numbers."""
+        """Values, scales and bounds in slots, and the distances of tables from them, in numbers."""
         slots, tables = self.slots[width], self.tables.get(width)
         found = (slots.rows, slots.scales, slots.bounds)
         if tables is None:

@@ -282,7 +282,7 @@ def gaussians(
     variables, points, means, factors, constants, slots, out_values, out_scales, out_bounds, calls, batch, batch_blocks,
     WIDTH: tl.constexpr, COUNT: tl.constexpr, MANY: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
-    """sum_c constant_c - (factor_c (x_c - mean_c))^2, of which the largest in a row is its scale."""
+    """sum_c constant_c - (factor_c (x_c - mean_c))^2, the largest one in a row is its scale."""
     call = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     k = tl.arange(0, BLOCK_OUT)

@@ -1,4 +1,4 @@
-"""Kernel calls in launches: those of one shape and level are computed together; values are kept in slots by width.
+"""Kernel calls in launches: calls of one shape and level are computed together; values are kept in slots by width.
 
 What a launch reads and writes are integers on a device.
 """
@@ -26,7 +26,7 @@ WITHOUT_KERNEL = (Kind.TENSOR_DOT,)
 class Launch:
     """Calls of one shape that no other of them reads: one launch of a kernel.
 
-    `widths` are those of the factors of a term, the same for all terms. `variables` are by factor of a density.
+    `widths` has the width of each factor of a term, the same for all terms. `variables` are by factor of a density.
     """
 
     kind: Kind
@@ -53,8 +53,8 @@ class Launch:
 class Launches:
     """The launches of a circuit in order.
 
-    A call has a slot among those of its width, which a later call gets once no launch reads it any more. `tables` are
-    those that are read, by width.
+    Each width has slots of its own; a later call gets a slot once no launch reads its value any more. `tables` are the
+    tables that are read, by width.
     """
 
     plan: Plan
@@ -73,7 +73,7 @@ class Launches:
 
 
 def plan_launches(plan: Plan, *, keep: bool = False) -> Launches:
-    """The launches of planned calls; with `keep` each call has a slot of its own, whose values stay.
+    """The launches of planned calls; with `keep` each call has a slot of its own, and its values stay.
 
     Raises: LoweringError for a kind of call that has no kernel, or a width above `MAX_WIDTH`.
     """

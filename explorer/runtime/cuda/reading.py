@@ -98,7 +98,7 @@ class Read:
 
 
 def densities_by_layers(plan: Plan) -> Plan:
-    """Calls whose densities the layers evaluate."""
+    """Make densities of all Gaussian calls: the layers evaluate them."""
     found = {
         number: replace(call, kind=Kind.DENSITY, variables=()) if call.kind is Kind.GAUSSIAN else call
         for number, call in plan.calls.items()
@@ -141,7 +141,7 @@ def _normalized(circuit: TorchCircuit) -> dict[int, str]:
 
 
 def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: Tensor) -> Read:
-    """Return what the present parameters are for launches, with gradients; x (B, D) is that of densities."""
+    """Return what the present parameters are for launches, with gradients; x (B, D) is the input of densities."""
     values = _layer_values(circuit, sources.normalized)
     weighted = [launch for launch in launches.launches if launch.kind in WEIGHTED]
     weights = tuple(

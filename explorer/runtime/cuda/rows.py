@@ -85,7 +85,7 @@ def exponential(difference):
 
 @triton.jit
 def term_bound(bound, by, norm, underflow, MOST: tl.constexpr, SCALED: tl.constexpr):
-    """The bound of a term of a sum, from that of its product."""
+    """The bound of a term of a sum, from the bound of its product."""
     if SCALED:
         bound = tl.where(by == 0, (bound + MOST) * DROPPED, bound * by)
     return norm * (bound + MOST * SMALLEST) + underflow
@@ -93,7 +93,7 @@ def term_bound(bound, by, norm, underflow, MOST: tl.constexpr, SCALED: tl.conste
 
 @triton.jit
 def power_of_two(top, scale, bound):
-    """Return what divides a row whose largest element is `top`, with its scale and bound then."""
+    """Return the divisor of a row with the largest element `top`, and its new scale and bound."""
     bits = top.to(tl.int32, bitcast=True) & EXPONENT
     by = (bits * -1 + TWICE_BIAS).to(tl.float32, bitcast=True)  # a tensor first, for the interpreter
     is_legal = (top >= SMALLEST) & (bits < TWICE_BIAS)

@@ -1,4 +1,4 @@
-"""Training by Triton kernels: outputs whose gradients are those of the circuit.
+"""Training by Triton kernels: outputs with the gradients of the circuit.
 
 PyTorch evaluates the parameter graphs, and so passes gradients on to the parameters. Kernels evaluate everything from
 their values to the outputs, and back. Rows that are not certified are evaluated by the layers in double precision.
@@ -62,7 +62,7 @@ class LaunchTraining:
         self.__init__(**state)  # graphs are of one process
 
     def release_graphs(self) -> None:
-        """Forget captured graphs, whose memory is freed when no loss needs it any more."""
+        """Forget captured graphs; their memory is freed when no loss needs it any more."""
         self._graphs = TrainingGraphs()
 
     def why_not(self) -> str:

@@ -48,7 +48,7 @@ class Given:
 class Indices:
     """The indices, which depend neither on x nor on parameters: reads of tables, rows of groups, columns of densities.
 
-    `positions` are those of the values that a rearranging group reads.
+    `positions` says where the values are that a rearranging group reads.
     """
 
     tables: TableReads

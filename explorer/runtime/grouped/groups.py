@@ -23,7 +23,7 @@ OPERATORS_OF_GROUP = 4
 class Read:
     """One factor of one term of all calls of a group: rows of another group, or of the reads of tables of a width.
 
-    They are the rows from `start` on, or if `index` is not -1 those of the index with this number.
+    They are the rows from `start` on, or, if `index` is not -1, the rows in the index with this number.
     """
 
     group: int

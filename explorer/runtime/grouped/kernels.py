@@ -50,9 +50,9 @@ def exponential(difference: Tensor) -> Tensor:
 
 
 def from_logarithms(logarithms: Tensor, out: Tensor | None = None) -> Values:
-    """Values whose largest is 1 of logarithms (G, B, K), in `out` if it is given, which may be the logarithms."""
+    """Values with a maximum of 1, from logarithms (G, B, K), in `out` if it is given, which may be the logarithms."""
     top = logarithms.detach().amax(dim=2, keepdim=True)  # scales are constants of a backward pass
-    shift = torch.where(torch.isfinite(top), top, 0.0)  # not NaN, whose gradients are NaN
+    shift = torch.where(torch.isfinite(top), top, 0.0)  # not NaN: its gradients are NaN
     divided = torch.sub(logarithms, shift, out=out).float()
     below = torch.nn.functional.threshold(divided, SINGLE.lowest, -torch.inf, inplace=out is not None)
     bounds = torch.where(torch.isfinite(top), SINGLE.dropped, torch.inf).float().squeeze(2)

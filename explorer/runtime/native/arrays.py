@@ -18,7 +18,7 @@ from explorer.runtime.plan import KernelCall, Kind, Plan, layer_of, num_states, 
 
 @dataclass(frozen=True, eq=False)
 class NativeArrays:
-    """The records of a circuit, whose addresses `native` has; `densities` are the layers that PyTorch evaluates.
+    """The records of a circuit, with their addresses in `native`; `densities` are the layers that PyTorch evaluates.
 
     `columns` are the integers by field of `native`.
     """
@@ -70,7 +70,7 @@ def max_lines_read(circuit: EvaluatedCircuit, constants: Constants) -> int:
 
 
 class ArrayBuilder:
-    """Makes the arrays of calls whose numbers have known offsets; each slot is as wide as the widest call."""
+    """Makes the arrays of calls from the offsets of their numbers; each slot is as wide as the widest call."""
 
     def __init__(self, circuit: EvaluatedCircuit, plan: Plan, offsets: Mapping[int, Offsets], lanes: int) -> None:
         self.circuit = circuit
@@ -216,7 +216,7 @@ class ArrayBuilder:
         return self.units_read_starts[key]
 
     def _density(self, call: KernelCall) -> int:
-        """Return where the logarithms of a call are among those of all layers that PyTorch evaluates."""
+        """Return where the logarithms of a call begin, among all that PyTorch evaluates."""
         source = call.sources[0]
         return self.density_starts[source.layer] + source.fold * call.width
 

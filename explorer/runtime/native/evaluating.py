@@ -1,7 +1,7 @@
 """The evaluation by several threads: each computes its own rows, or, of a batch for one tile, its own kernel calls.
 
 Threads that divide the rows of a tile read all weights and tables each. Threads that divide the calls read them once:
-calls between which nothing is read, such as those of the quarters of an image, are computed side by side, and then the
+calls between which nothing is read, such as of two quarters of an image, are computed side by side, and then the
 few that read the results of several threads.
 """
 
@@ -45,7 +45,7 @@ MAX_UNDIVIDED = 8
 class SharedCalls:
     """Calls in the order of threads, and how many the first thread computes, the second, and so on, and all in the end.
 
-    Those of a thread read nothing that others compute. The rest come last: threads divide the rows of these. All
+    The calls of a thread read nothing that other threads compute. The rest come last: threads divide their rows. All
     take about `ns_per_row` nanoseconds for a row, on one thread.
     """
 
@@ -177,7 +177,7 @@ class CallShares:
 
 @dataclass(frozen=True, eq=False)
 class SharedArrays:
-    """The arrays of calls that threads share, and where those of each thread begin and end; the rest come last."""
+    """The arrays of calls that threads share, and where the calls of each thread begin and end; the rest come last."""
 
     arrays: NativeArrays
     stops: Sequence[tuple[int, int]]
@@ -187,7 +187,7 @@ class SharedArrays:
 class Division:
     """The work of each thread for some rows, and the memory that they need.
 
-    `values_bytes` are for the values of all threads; `values_stride` is from those of one thread to the next, or 0 if
+    `values_bytes` are for the values of all threads; `values_stride` is the distance from thread to thread, or 0 if
     the threads share them; `scratch_bytes` are for each thread in addition.
     """
 

@@ -97,7 +97,7 @@ class NativeKernelCall(ctypes.Structure):
 
 @record
 class NativeTable(ctypes.Structure):
-    """A table (units, states) in a tensor, of which training makes rows."""
+    """A table (units, states) in a tensor, from which training makes rows."""
 
     source: Integer
     offset: Integer
@@ -262,7 +262,7 @@ class NativeBackwardCall(ctypes.Structure):
     done: Annotated[int, "int64_t*"]  # of each tile: the calls that it has gone back through; a line of the cache each
     next_tile: Integer
     next_thread: Integer
-    changed: Integer  # logits differ from those of the forward pass
+    changed: Integer  # logits have changed since the forward pass
 
 
 RECORDS: Sequence[type[ctypes.Structure]] = (

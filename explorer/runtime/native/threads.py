@@ -1,4 +1,4 @@
-"""The threads that run the kernels: the OpenMP threads of PyTorch, or those of a pool.
+"""The threads that run the kernels: the OpenMP threads of PyTorch, or a pool.
 
 Each caller has an OpenMP team of its own, and callers share the pool. So one caller computes with its team, which is
 also what PyTorch's operators in between run on, and several callers at a time with the pool. The threads of a team wait
@@ -61,7 +61,7 @@ def _is_only_caller() -> bool:
 
 @cache
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """The threads of this process: those of a process do not survive a fork."""
+    """The threads of this process; threads do not survive a fork."""
     return ThreadPoolExecutor(threads, thread_name_prefix=f"circuit-{process}")
 
 
@@ -70,7 +70,7 @@ def find_start_team() -> StartTeam | None:
     """`GOMP_parallel` of the runtime that PyTorch is linked to; None if that cannot be told.
 
     None on other systems than Linux, for a PyTorch that was built without OpenMP, and where PyTorch and the process
-    find different runtimes, as with another one in `LD_PRELOAD`: a second team would compete with that of PyTorch.
+    find different runtimes, as with another one in `LD_PRELOAD`: a second team would compete with PyTorch's.
     """
     if sys.platform != "linux" or "ATen parallel backend: OpenMP" not in torch.__config__.parallel_info():
         return None

@@ -1,4 +1,4 @@
-"""Training by the native library: outputs whose gradients are those of the circuit.
+"""Training by the native library: outputs with the gradients of the circuit.
 
 PyTorch evaluates the parameter graphs, and so passes gradients on to the parameters. The library evaluates everything
 from their values to the outputs, and back. Rows that are not certified are evaluated by the layers in double precision.
@@ -183,7 +183,7 @@ class TrainingProgram:
         return step, result, certified
 
     def backward(self, step: "Step", tensors: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
-        """The gradient of each tensor, or of the operand of its softmax, from that of the outputs."""
+        """The gradient of each tensor, or of the operand of its softmax, from the gradient of the outputs."""
         gradient = in_memory(gradient)
         scale = _scale(gradient)
         found = [self._empty_gradient(number, one) for number, one in enumerate(tensors[: len(self.plan.reads)])]
@@ -258,7 +258,7 @@ class TrainingProgram:
         return native, training
 
     def _placed_rows(self, batch: int) -> PlacedRows:
-        """Those of a batch of this size, kept for the next one."""
+        """The places of the rows of tables for a batch of this size, kept for the next one."""
         kept = self._placed
         if kept is None or kept[0] != batch:
             self._placed = kept = batch, self.plan.place_rows(batch)
@@ -358,7 +358,7 @@ def _has_infinity(values: Tensor) -> bool:
 
 
 def _scale(gradient: Tensor) -> float:
-    """A power of two by which gradients of the outputs are divided, so that none of those of values overflows.
+    """A power of two by which gradients of the outputs are divided, so that no gradient of a value overflows.
 
     It is at most the largest one: twice as much may be more than a float holds.
     """

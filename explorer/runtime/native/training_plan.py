@@ -45,7 +45,7 @@ CONTENTS = {
     "evaluated": Content.LOGARITHMS,
     NORMALIZED: Content.NORMALIZED,
 }
-"""The contents of tables by those of their tensors."""
+"""The contents of tables by the contents of their tensors."""
 
 FEW_ROWS = 2
 """A table with more states per row of the batch has rows for the states of the batch only."""
@@ -72,10 +72,10 @@ class TrainingPlan:
     """The arrays of a circuit, the tensors that they read, and the sizes of what a step needs.
 
     `gaussians` has the offset in the constants of the densities of each layer; after these and the normalizers of
-    weights come the rows of tables, from `first_row` on. `partial` has the tensors with folds that no call reads, whose
+    weights come the rows of tables, from `first_row` on. `partial` has the tensors with folds that no call reads: their
     gradient is zero there; `table_operands` the positions of operands that are tables, and `operand_tables` the number
-    of the table of each. A tile adds the gradients of a call to those of the tile before when that one has gone back
-    through as many calls as `turns` has for the call.
+    of the table of each. A tile adds the gradients of a call after the tile before has gone back through as many
+    calls as `turns` has for the call.
     """
 
     arrays: NativeArrays
@@ -247,7 +247,7 @@ class _Planner(ArrayBuilder):
         return parameters_of(layer_of(self.circuit, source))[name].keeps_digits
 
     def _read(self, read: Read, fold: int) -> int:
-        """The number of a tensor, of which a call reads a fold; it alone writes the gradient of this fold."""
+        """The number of a tensor; the call that reads a fold of it alone writes the gradient of this fold."""
         number = self.reads.setdefault(read, len(self.reads))
         folds = self.folds_read.setdefault(number, set())
         assert fold not in folds, f"two kernel calls read fold {fold} of {read}"

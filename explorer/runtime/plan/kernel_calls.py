@@ -3,7 +3,7 @@
 The `num_units` of a layer are here the `width` of a call.
 
 A call reads the values of other calls, or a row of a table by the value of a variable. Where its numbers come from is a
-`Source`: the folds of a compiled layer, whose parameters may change.
+`Source`: the folds of a compiled layer. Its parameters may change.
 """
 
 from collections.abc import Iterator, Mapping

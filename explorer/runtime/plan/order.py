@@ -46,7 +46,7 @@ def depth_first(plan: Plan, leave: Leave = nobody) -> Plan:
 class SlotStep:
     """Numbers that are written in a step, unless a step before has written them, and those that it reads.
 
-    Steps of different shares run side by side. Those of no share come last: each thread runs them for some rows.
+    Steps of different shares run side by side. Steps without a share come last: each thread runs them for some rows.
     """
 
     writes: Sequence[int]
@@ -58,7 +58,7 @@ def assign_slots(steps: Sequence[SlotStep], widths: Mapping[int, int], kept: Col
     """Give each number that has a width the first slot that is free; `kept` are read after the last step.
 
     Each share has slots of its own. Threads run the steps after the shares at their own pace: a slot that one of these
-    has written or read is free for numbers of the same width only, whose rows begin at the same addresses.
+    has written or read is free for numbers of the same width only: their rows begin at the same addresses.
     """
     last = {number: at for at, step in enumerate(steps) for number in (*step.writes, *step.reads)}
     last.update(dict.fromkeys(kept, len(steps)))

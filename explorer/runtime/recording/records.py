@@ -40,7 +40,7 @@ class KernelRecords:
     _known: dict[tuple[object, ...], NodeRecord] = field(default_factory=dict[tuple[object, ...], NodeRecord])
 
     def graph_of(self, plan: Plan, work: Mapping[int, Work]) -> Graph[NodeRecord]:
-        """The calls that are computed and the tables that they read, with a record of each; `work` is that of calls."""
+        """The calls that are computed and the tables that they read, with a record of each; `work` is by call."""
         reads = shown(plan)
         nodes = {number: self._of(plan, plan.calls[number], work.get(number)) for number in reads}
         return Graph[NodeRecord](nodes, reads, tuple(dict.fromkeys(plan.outputs)))

@@ -1,8 +1,8 @@
-// The backward pass of a tile: from the gradients of the outputs to those of weights, tables and densities.
+// The backward pass of a tile: from the gradients of the outputs to the gradients of weights, tables and densities.
 //
 // Scales are constants: the gradient of a call is that of its scaled values, so the pass has neither exp nor log. Of a
 // certified row no gradient overflows: the bound at the root is at least the gradient times SMALLEST.
-// The gradient of a row whose value is exactly zero is zero, as of the logarithm in PyTorch's layers.
+// The gradient of a row with a value of exactly zero is zero, as of the logarithm in PyTorch's layers.
 #pragma once
 #include "training.h"
 
@@ -11,7 +11,7 @@ constexpr int TUCKER_WIDTH = TUCKER_VECTORS * LANES;  // products of two units t
 struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
   bool last;           // the last tile passes them through a softmax
-  bool changed;        // logits differ from those of the forward pass
+  bool changed;        // logits have changed since the forward pass
   const float* matrix; // weights (rows, columns) of the present call
   float* gradients;    // of values, at their places
   float* products;     // (rows, widest): the terms of a sum; twice as many rows for a table
@@ -113,7 +113,7 @@ struct Backward : TrainingTile {
     accumulate(block_gradient, width, to, ld, count, units);
   }
 
-  // Weights (count, units) whose rows are whole vectors, copied if they are not; `ld` becomes the distance of rows.
+  // Weights (count, units) with rows of whole vectors, copied if they are not; `ld` becomes the distance of rows.
   const float* padded(const float* from, int64_t& ld, int64_t count, int64_t units, int64_t width) {
     if (units == width) return from;
     for (int64_t r = 0; r < count; r++) {
@@ -317,7 +317,7 @@ struct Backward : TrainingTile {
              call.out_units * sizeof(float));
   }
 
-  // The gradient of a row of a table from that of the values, times `by` where it is linear.
+  // The gradient of a row of a table from the gradient of the values, times `by` where it is linear.
   static Vector element_gradient(const Table& table, Vector of_value, Vector value, float by) {
     return table.content != LINEAR ? of_value * value : value == Vector{} ? Vector{} : of_value * by;
   }

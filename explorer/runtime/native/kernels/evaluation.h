@@ -96,7 +96,7 @@ int64_t values_bytes(const Circuit* circuit, int64_t capacity) {
   return memory.next - (char*)nullptr;
 }
 
-// And what each thread needs besides.
+// And the bytes that each thread needs in addition.
 int64_t scratch_bytes(const Circuit* circuit, int64_t capacity) {
   Input none{};
   Tile tile{*circuit, none, 0, 0, capacity};

@@ -2,8 +2,8 @@
 //
 // Values of a kernel call are a tile (rows, width) of Real, in linear scale, and for each row
 //   scale: the natural logarithm of what the row was divided by, in double;
-//   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row, besides
-//     the relative error that was absorbed;
+//   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row, in
+//     addition to the relative error that was absorbed;
 //   top: the largest element.
 // A row is rescaled by a power of two after a call unless its top is in [2^-KEPT, 2). The rounding of Real arithmetic is
 // not part of the bound: it is relative. explorer/runtime/README.md derives the bounds.
@@ -12,7 +12,7 @@
 #include "tile.h"
 #include "transpose.h"
 
-constexpr int KEPT = 8;  // rows whose largest element is in [2^-8, 2) are not rescaled
+constexpr int KEPT = 8;  // rows with the largest element in [2^-8, 2) are not rescaled
 constexpr Real FAR = DROPPED * (1 << 20);  // the largest bound of rows of densities above about 2^-19 of their peak
 constexpr Real LARGE = 0x1p-66;            // bounds above it are absorbed, so seldom
 constexpr Real TIMES_LARGER = 0x1p34;      // if all elements are so many times larger: 2^14 errors make the tolerance
@@ -26,7 +26,7 @@ struct Tile : TileRows {
     scales[call.slot * capacity + b] = 0;
   }
 
-  // Makes logarithms in `count` rows, at most LANES, values whose largest is 1; `low` was rounded off.
+  // Makes logarithms in `count` rows, at most LANES, values with a maximum of 1; `low` was rounded off.
   void from_logarithms(const KernelCall& call, int64_t start, int64_t count, const Real* low) {
     Real* out = values_of(call) + start * call.out_width;
     Real top[LANES], largest[LANES];
@@ -363,7 +363,7 @@ struct Tile : TileRows {
   void begin_absorbing() { memset(absorbed + begin, 0, (rows - begin) * sizeof(uint64_t)); }
 
   // Makes large bounds relative: an error of at most e is one of at most e / least of every element, which does not grow
-  // as values shrink from call to call. The relative errors of a row are added up, those of all calls.
+  // as values shrink from call to call. The relative errors of all calls are added up for each row.
   void absorb(const KernelCall& call) {
     Real* bound = bounds_of(call);
     Integers are_large{};

@@ -177,7 +177,7 @@ struct TileRows {
     with_vectors(width, [&](auto known) { multiply_rows_of<known.value>(factors, count, span, width, by, to); });
   }
 
-  // The same for factors whose rows are one after the other.
+  // The same for factors with rows one after the other.
   template <int C>
   void multiply_values(const Operand* factors, Span span, int64_t width, Real* to) const {
     const Real* from[C];

@@ -31,7 +31,7 @@ struct TrainingTile : Tile {
   }
   static int64_t weight_width(const KernelCall& call) { return call.kind == TENSOR_DOT ? call.factors : call.out_width; }
 
-  // The weights of a call, or the logits whose softmax they are.
+  // The weights of a call, or the logits before their softmax.
   const float* source_of(const KernelCall& call) const { return training->sources[call.source] + call.weight; }
 
   // A checksum of the logits of a call, which are in the cache then.

@@ -24,9 +24,9 @@ constexpr int REGISTERS = 32;
 constexpr int REGISTERS = 16;
 #endif
 
-// Before a loop whose arrays should stay in registers.
+// Before a loop with arrays that should stay in registers.
 #define UNROLL _Pragma("GCC unroll 16")
-// Before a loop whose rounds read nothing that other rounds write.
+// Before a loop with rounds that read nothing that other rounds write.
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
