@@ -9,7 +9,7 @@ from explorer.program.ir.instructions import Call, Copy, Instruction, Role, Stac
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import fills
 from explorer.tensor.ir.variables import SourceLocation
-from explorer.tensor.recording.kinds import look_of
+from explorer.tensor.recording.kinds import look_of, plain_setting
 from explorer.trace import NodeRecord
 
 Source = Instruction | Weight
@@ -148,7 +148,7 @@ def _record(program: Program, one: Source, values: tuple[str, ...]) -> NodeRecor
             title = "+".join(call.op.name for call in one.calls)
             return NodeRecord(f"Stack.{title}", 1, _config(program, one, values), title=title)
         case Call():
-            config = {name: _plain(value) for name, value in one.op.settings.items()}
+            config = {name: plain_setting(value) for name, value in one.op.settings.items()}
             kind = str(one.op.target).replace("::", ".")
             way = {} if one.way is Way.OUT else {"written": one.way.value}
             config |= _config(program, one, values) | way
@@ -167,9 +167,3 @@ def _config(program: Program, one: Call | Copy | Stack, values: tuple[str, ...])
         "results": [str(kind) for kind in written],
         "bytes": sum(kind.size * kind.dtype.itemsize for kind in written),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

@@ -1,4 +1,6 @@
-"""The kinds of operators, each with a colour of its own: layers, those that do most of the work, those that do none."""
+"""How a trace shows operators: their kinds, each with a colour of its own, their titles and settings."""
+
+from typing import Any
 
 from torch._ops import OpOverload
 
@@ -29,3 +31,10 @@ def look_of(target: OpOverload) -> tuple[NodeKind, str]:
         kinds: dict[str, NodeKind] = {layer.__name__: layer.kind for layer in subclasses(TorchLayer)}
         return kinds.get(name, "operator"), type_title(name)
     return "matmul" if name in CONTRACTIONS else "view" if name in MOVED else "operator", name
+
+
+def plain_setting(value: Any) -> Any:
+    """A setting of an operator as JSON has it: tuples as lists, other objects as text."""
+    if isinstance(value, tuple):
+        return [plain_setting(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

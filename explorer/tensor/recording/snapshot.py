@@ -16,7 +16,7 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.recording.kinds import look_of
+from explorer.tensor.recording.kinds import look_of, plain_setting
 from explorer.tensor.torch_io.exporting import to_module
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 
@@ -224,7 +224,7 @@ def run(module: Callable[..., Any], x: Any) -> tuple[torch.Tensor, ...]:
 
 def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Sequence[ValueType]) -> NodeRecord:
     if isinstance(value, Apply):
-        config: dict[str, Any] = {name: _plain(setting) for name, setting in value.op.settings.items()}
+        config: dict[str, Any] = {name: plain_setting(setting) for name, setting in value.op.settings.items()}
         config |= _results(types)
         location = value.location
         about = {"module": location.module, "source": location.line}
@@ -249,7 +249,7 @@ def _parameter(constant: Constant) -> ParameterRecord:
     shape = constant.tensor_type.shape
     config: dict[str, Any] = {"shape": list(shape), "type": str(constant.type)}
     if constant.number is not None:
-        config["value"] = _plain(constant.number)
+        config["value"] = plain_setting(constant.number)
     kind = "Parameter" if constant.trainable else "Constant"
     return ParameterRecord(
         shape, (ParameterNodeRecord(kind, 1, config, (), (constant.name or "constant",)),), ((0, 0),)
@@ -262,12 +262,6 @@ def _results(types: Sequence[ValueType]) -> dict[str, Any]:
         "results": [str(kind) for kind in types],
         "bytes": sum(kind.size_bytes for kind in types if isinstance(kind, TensorType)),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
 
 
 def _reads(variables: Iterable[Variable], ids: Mapping[Variable, int]) -> tuple[Read, ...]:

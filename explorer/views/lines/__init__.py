@@ -3,7 +3,7 @@
 They are decided here once: the interactive view, SVG and PNG draw the same points.
 """
 
-from explorer.views.lines.drawing import add_lines, add_outlines, arrow_head, curve, label_of, spots_by_id
+from explorer.views.lines.drawing import add_lines, add_outlines, arrow_head, curve, label_of, overlap, spots_by_id
 from explorer.views.lines.passages import STACK, Place, Point, Spot
 from explorer.views.lines.routes import direct, routes
 
@@ -18,6 +18,7 @@ __all__ = [
     "curve",
     "direct",
     "label_of",
+    "overlap",
     "routes",
     "spots_by_id",
 ]

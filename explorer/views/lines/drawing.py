@@ -114,7 +114,7 @@ def _add_labels(edges: Sequence[EdgeView], lines: Sequence[Sequence[Point]], tak
         half = min(LABEL_PAD + LABEL * len(words), LABEL_WIDEST) / 2
         for x, y in (along(points, share) for share in SHARES):
             rect = (x - half, y - LABEL_HEIGHT / 2, x + half, y + LABEL_HEIGHT / 2)
-            if not any(_meets(rect, other) for other in taken):
+            if not any(overlap(rect, other) for other in taken):
                 taken.append(rect)
                 edge["label_at"] = [round(x, 1), round(y, 1)]
                 break
@@ -135,10 +135,11 @@ def _pill(spot: Spot) -> Rect:
 
 
 def _first_free(places: Sequence[Rect], taken: Sequence[Rect]) -> Rect:
-    return next((place for place in places if not any(_meets(place, other) for other in taken)), places[0])
+    return next((place for place in places if not any(overlap(place, other) for other in taken)), places[0])
 
 
-def _meets(one: Rect, other: Rect) -> bool:
+def overlap(one: Rect, other: Rect) -> bool:
+    """Return whether two rectangles (left, top, right, bottom) share an area."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 

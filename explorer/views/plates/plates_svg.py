@@ -6,7 +6,7 @@ from html import escape
 from math import log2
 
 from explorer.views.graph_painter import hull_element, tag_element, tag_width
-from explorer.views.lines import Place
+from explorer.views.lines import Place, overlap
 from explorer.views.looks import css
 from explorer.views.plates.labels_svg import STYLE as LABEL_STYLE, Words, bar_element, bar_elements, words_of
 from explorer.views.plates.pen import Rect, curve, path, polyline, rectangle, round_rectangle, short, words
@@ -207,7 +207,7 @@ def place_tags(hulls: Sequence[HullView], labels: Sequence[Sequence[Words]], rig
         left = max(0.0, min(x, right + SIGN_WIDTH - width * SIZE))
         whole, sign = (left, top, left + width * SIZE, bottom), (x, top, x + SIGN_WIDTH * SIZE, bottom)
         taken = [*(tag.area for tag in placed), *titles]
-        fitting = next((area for area in (whole, sign) if not any(_meet(area, other) for other in taken)), None)
+        fitting = next((area for area in (whole, sign) if not any(overlap(area, other) for other in taken)), None)
         if fitting is not None:
             placed.append(Tag(hull, fitting, fitting is sign))
     return placed
@@ -224,11 +224,7 @@ def tag_elements(hulls: Sequence[HullView], tags: Sequence[Tag]) -> list[str]:
 
 def seen_words(words: Sequence[Words], tags: Sequence[Tag]) -> list[Words]:
     """Return the words of a plate without those below its cells that a name covers."""
-    return [*words[:1], *(one for one in words[1:] if not any(_meet(tag.area, one.area) for tag in tags))]
-
-
-def _meet(one: Area, other: Area) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    return [*words[:1], *(one for one in words[1:] if not any(overlap(tag.area, one.area) for tag in tags))]
 
 
 def link_elements(links: Sequence[LinkView]) -> list[str]:
