@@ -46,7 +46,7 @@ class Robustness:
     rows: int
     wrong: int
     wrong_in_layers: int
-    again: int
+    rows_recomputed: int
     largest_error: float
 
 
@@ -97,7 +97,7 @@ def robustness_table(found: Sequence[Robustness]) -> Table:
             str(entry.rows),
             str(entry.wrong),
             str(entry.wrong_in_layers),
-            f"{entry.again / entry.rows:.0%}",
+            f"{entry.rows_recomputed / entry.rows:.0%}",
             f"{entry.largest_error:.1e}",
         )
     return table
@@ -110,7 +110,7 @@ def robustness_to_json(found: Sequence[Robustness]) -> list[dict[str, object]]:
 
 def share_again(found: Sequence[Robustness]) -> float:
     """The share of all rows that took the fallback."""
-    return sum(entry.again for entry in found) / sum(entry.rows for entry in found)
+    return sum(entry.rows_recomputed for entry in found) / sum(entry.rows for entry in found)
 
 
 def _sharper(name: str, value: Tensor, case: Case, scale: float) -> Tensor:
@@ -147,7 +147,7 @@ def _compare(name: str, setting: str, circuit: TorchCircuit, x: Tensor) -> Robus
         len(x),
         _count_wrong(found, precise),
         _count_wrong(circuit(x).double(), precise),
-        made.certificate.again,
+        made.certificate.rows_recomputed,
         float(errors[found.isfinite()].max()) if bool(found.isfinite().any()) else 0.0,
     )
 

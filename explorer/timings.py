@@ -112,9 +112,9 @@ class Timing:
     requested. `layers` counts the layers of the circuit, or the operators of a tensor graph; `operators` what one run
     executes; `planned_bytes` is the memory of all activations by the trace, `peak_bytes` the most that was alive at
     once, in addition to parameters and input; `one_row` is the time with one row instead of the batch, in milliseconds.
-    `again` is the number of rows that a backend could not certify and evaluated again in double precision, None where
-    rows are not certified; `declined` is why a backend ran the layers of the circuit instead. `roof_ms` is the time
-    that no program undercuts for this work on this machine.
+    `rows_recomputed` is the number of rows that a backend could not certify and evaluated in double precision, None
+    where rows are not certified; `declined` is why a backend ran the layers of the circuit instead. `roof_ms` is the
+    time that no program undercuts for this work on this machine.
     """
 
     what: str
@@ -130,7 +130,7 @@ class Timing:
     planned_bytes: int | None = None
     peak_bytes: int | None = None
     one_row: float | None = None
-    again: int | None = None
+    rows_recomputed: int | None = None
     declined: str = ""
     roof_ms: float | None = None
 

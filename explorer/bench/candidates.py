@@ -135,7 +135,7 @@ class _Prepared:
         with torch.no_grad():
             declined = module.why_not(candidate.arguments[0].to(device))
         known = None if declined else module.certificate
-        return replace(timing, declined=declined, again=None if known is None else known.again)
+        return replace(timing, declined=declined, rows_recomputed=None if known is None else known.rows_recomputed)
 
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
         """Prepare a candidate; returns why it cannot be timed, or an empty string."""

@@ -28,7 +28,7 @@ class Certificate:
     """The number of rows of a call, and of those that were not certified and evaluated in double precision."""
 
     rows: int
-    again: int
+    rows_recomputed: int
 
 
 class FastCircuit(nn.Module):
@@ -84,8 +84,8 @@ class FastCircuit(nn.Module):
                 self._warned_of.add(reason)
                 self._warn_of_no_certificate(reason or self.backend.why_not(rows))
             return answer
-        result, again = found
-        state["certificate"] = Certificate(rows.shape[0], again)
+        result, recomputed = found
+        state["certificate"] = Certificate(rows.shape[0], recomputed)
         return result[0] if x is None else result
 
     def fast(self, *, backend: str = "auto", batch_size: int | None = None) -> "FastCircuit":
@@ -174,9 +174,9 @@ class FastCircuit(nn.Module):
         if remark := self.backend.remark():
             lines.append(f"{self.backend.name}: {remark}")
         if self.certificate is not None:
-            rows, again = self.certificate.rows, self.certificate.again
-            certified = f"{rows - again} of {rows} rows certified, {again} again in double precision"
-            lines.append(f"last call: {certified if again < rows else f'all {rows} rows in double precision'}")
+            rows, recomputed = self.certificate.rows, self.certificate.rows_recomputed
+            certified = f"{rows - recomputed} of {rows} rows certified, {recomputed} again in double precision"
+            lines.append(f"last call: {certified if recomputed < rows else f'all {rows} rows in double precision'}")
         if not self.backend.trains and any(one.requires_grad for one in self.parameters()):
             lines.append(
                 f"training: {self.backend.name} has no gradients; calls that record them run the circuit itself, "

@@ -190,11 +190,11 @@ def certified_text(timing: Timing | None) -> str:
     """
     if timing is not None and timing.declined:
         return "ran the layers"
-    if timing is None or timing.again is None:
+    if timing is None or timing.rows_recomputed is None:
         return ""
     rows = plural(timing.batch_size, "row")
-    if not timing.again:
+    if not timing.rows_recomputed:
         return f"✓ {rows} certified"
-    if timing.again == timing.batch_size:
+    if timing.rows_recomputed == timing.batch_size:
         return f"{rows} in double precision"
-    return f"{timing.batch_size - timing.again:,} of {rows} certified, {timing.again:,} again"
+    return f"{timing.batch_size - timing.rows_recomputed:,} of {rows} certified, {timing.rows_recomputed:,} again"

@@ -53,7 +53,7 @@ def test_calls_are_listed_by_plate_and_the_slowest_first(digits):
 def test_the_steps_have_the_memory_of_the_kernels_and_shares_of_the_roof(digits):
     run = bench.measure_steps(digits, [0, -1], max_seconds=0.5, precision=0.5)
     first, last = run.timings
-    assert first.again == last.again == 0
+    assert first.rows_recomputed == last.rows_recomputed == 0
     assert first.roof_ms
     assert last.roof_ms
     assert first.roof_ms > last.roof_ms, "tables need no products"

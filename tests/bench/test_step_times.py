@@ -160,11 +160,11 @@ def test_backends_are_timed_with_and_without_comparing_parameters(digits):
         assert timing.peak_bytes is not None
         assert of_layers is not None
         assert 0 < timing.peak_bytes < of_layers
-        assert timing.again == 0, "rows of likely digits are certified"
+        assert timing.rows_recomputed == 0, "rows of likely digits are certified"
         assert timing.roof_ms is not None
         assert timing.median is not None
         assert 0 < timing.roof_ms < timing.median
-    assert by_what["layers"].again is None
+    assert by_what["layers"].rows_recomputed is None
     assert [row[-2] for row in backend_bars(run)["table"]["rows"]][:2] == ["", "✓ 8 rows certified"]
     with pytest.raises(CircuitError, match="compared by their forward passes, got kind='training'"):
         bench.measure_backends(digits, kind="training")

@@ -340,11 +340,11 @@ def test_of_two_devices_each_has_its_own_gains():
 def test_a_backend_is_compared_on_each_device_that_it_runs_on():
     timings = [
         Timing("layers", CPU, 64, about(8.0)),
-        Timing("native", CPU, 64, about(1.0), again=0),
-        Timing("torch", CPU, 64, about(16.0), again=64),
+        Timing("native", CPU, 64, about(1.0), rows_recomputed=0),
+        Timing("torch", CPU, 64, about(16.0), rows_recomputed=64),
         Timing("layers", CUDA, 64, about(4.0)),
         Timing("native", CUDA, 64, missing="no time: it runs on the CPU only"),
-        Timing("torch", CUDA, 64, about(1.0), again=0),
+        Timing("torch", CUDA, 64, about(1.0), rows_recomputed=0),
     ]
     view = backend_bars(run_of(BACKENDS, *timings))
     assert "as in circuit.fast()" not in view["note"]
@@ -474,7 +474,7 @@ def test_a_real_run_is_shown_in_every_view():
 
 
 def test_all_rows_in_double_precision_are_not_called_uncertified():
-    timing = Timing("torch", "cpu", 64, estimate([1e-3] * 7), again=64)
+    timing = Timing("torch", "cpu", 64, estimate([1e-3] * 7), rows_recomputed=64)
     assert certified_text(timing) == "64 rows in double precision"
 
 
@@ -487,8 +487,8 @@ def test_chart_film_and_costs_show_certificate_and_share_of_the_roof():
     last = index.trace.steps[-1].index
     timings = (
         timed("layers", 8.0, roof_ms=0.5),
-        timed("native", 1.0, again=0, roof_ms=0.5),
-        timed("torch", 2.0, again=3, roof_ms=0.5),
+        timed("native", 1.0, rows_recomputed=0, roof_ms=0.5),
+        timed("torch", 2.0, rows_recomputed=3, roof_ms=0.5),
     )
     run = replace(conflict_run(), subject=BACKENDS, timings=timings, missing={})
     table = backend_bars(run)["table"]

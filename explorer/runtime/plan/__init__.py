@@ -6,6 +6,7 @@ from explorer.runtime.plan.kernel_calls import (
     WEIGHTED as WEIGHTED,
     KernelCall as KernelCall,
     Plan as Plan,
+    ReportSkipped as ReportSkipped,
     Source as Source,
 )
 from explorer.runtime.plan.lowering import (

@@ -6,7 +6,7 @@ A call reads the values of other calls, or a row of a table by the value of a va
 `Source`: the folds of a compiled layer. Its parameters may change.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,6 +23,14 @@ OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT, Kind.REARRANGE)
 
 The layer computes the densities, knows the shape of the weight, or decides which values are read.
 """
+
+
+ReportSkipped = Callable[[int, str], None]
+"""Receives the number of a kernel call that a pass has looked at and left as it is, and the reason."""
+
+
+def ignore_reason(number: int, reason: str) -> None:
+    """Skip without a report: nothing observes the pass."""
 
 
 @dataclass(frozen=True, slots=True)

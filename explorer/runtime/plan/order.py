@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from explorer.runtime.kernel_types import Kind
-from explorer.runtime.plan.kernel_calls import KernelCall, Plan
-from explorer.runtime.plan.observing import Leave, nobody
+from explorer.runtime.plan.kernel_calls import KernelCall, Plan, ReportSkipped, ignore_reason
 
 
-def without_unused(plan: Plan, leave: Leave = nobody) -> Plan:
+def without_unused(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
     """Remove the kernel calls that no output depends on."""
     needed = set(plan.outputs)
     for number in reversed(list(plan.calls)):
@@ -23,7 +22,7 @@ def without_unused(plan: Plan, leave: Leave = nobody) -> Plan:
     return replace(plan, calls={number: call for number, call in plan.calls.items() if number in needed})
 
 
-def depth_first(plan: Plan, leave: Leave = nobody) -> Plan:
+def depth_first(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
     """Evaluate each kernel call right before its first user; of several inputs first the one that needs most slots."""
     needs = _slots_needed(plan)
     order: dict[int, KernelCall] = {}
@@ -90,7 +89,9 @@ def slots_by_width(
     return {width: assign_slots(steps, some, kept) for width, some in numbers.items()}
 
 
-def with_slots(plan: Plan, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Plan:
+def with_slots(
+    plan: Plan, report_skipped: ReportSkipped = ignore_reason, shares: Sequence[Collection[int]] = ()
+) -> Plan:
     """Give each computed call the first slot that is free; a slot is free after its value was last read.
 
     Calls of `shares`, which come first, are computed side by side.

@@ -10,15 +10,14 @@ from inspect import getdoc
 from types import MappingProxyType
 
 from explorer.runtime.kernel_types import Kind
-from explorer.runtime.plan.kernel_calls import KernelCall, Plan
-from explorer.runtime.plan.observing import Leave, nobody
+from explorer.runtime.plan.kernel_calls import KernelCall, Plan, ReportSkipped, ignore_reason
 from explorer.runtime.plan.order import depth_first, with_slots, without_unused
 from explorer.runtime.plan.products import SUMS, multiply_densities, multiply_within_sums, split_products
 
 COMBINED = (Kind.SUM, Kind.MIXING, Kind.TENSOR_DOT, Kind.REARRANGE)
 
 
-def combine_tables(plan: Plan, leave: Leave = nobody) -> Plan:
+def combine_tables(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
     """Make tables of all kernel calls that read only tables by one variable, or constants only."""
     found: dict[int, KernelCall] = {}
     for number, call in plan.calls.items():
@@ -28,7 +27,7 @@ def combine_tables(plan: Plan, leave: Leave = nobody) -> Plan:
         read = [found[one] for one in call.inputs]
         reason = _why_computed(call, read)
         if reason:
-            leave(number, reason)
+            report_skipped(number, reason)
         else:
             found[number] = replace(call, kind=Kind.TABLE, variables=read[0].variables)
     return replace(plan, calls=found)
@@ -55,7 +54,7 @@ def _variable(table: KernelCall) -> str:
 class PlanPass:
     """A pass on kernel calls, and the kinds of calls that it looks at; none: all of them."""
 
-    change: Callable[[Plan, Leave], Plan]
+    change: Callable[[Plan, ReportSkipped], Plan]
     looks_at: tuple[Kind, ...] = ()
 
     @property
@@ -77,10 +76,10 @@ PASSES: Mapping[str, PlanPass] = MappingProxyType(
 )
 
 
-def run_passes(plan: Plan, leave: Leave = nobody) -> Plan:
-    """Run all passes: the calls are ready to be evaluated; `leave` receives why each pass left what it looked at."""
+def run_passes(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
+    """Run all passes, so that the calls can be evaluated."""
     for one in PASSES.values():
-        plan = one.change(plan, leave)
+        plan = one.change(plan, report_skipped)
     return plan
 
 
@@ -88,5 +87,5 @@ def run_training_passes(plan: Plan) -> Plan:
     """Run the passes of training: tables are not combined, as the sums that would be part of them are trained."""
     for name, one in PASSES.items():
         if name not in ("combine-tables", "slots"):
-            plan = one.change(plan, nobody)
+            plan = one.change(plan, ignore_reason)
     return plan

@@ -10,14 +10,13 @@ from dataclasses import replace
 from itertools import count
 
 from explorer.runtime.kernel_types import MAX_FACTORS, Kind
-from explorer.runtime.plan.kernel_calls import KernelCall, Plan
-from explorer.runtime.plan.observing import Leave, nobody
+from explorer.runtime.plan.kernel_calls import KernelCall, Plan, ReportSkipped, ignore_reason
 from explorer.runtime.plan.order import without_unused
 
 SUMS = (Kind.SUM, Kind.MIXING)
 
 
-def multiply_densities(plan: Plan, leave: Leave = nobody) -> Plan:
+def multiply_densities(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
     """Make one kernel call of all normal densities that are factors of one term."""
     fresh = count(max(plan.calls, default=-1) + 1)
     found: dict[int, KernelCall] = {}
@@ -33,7 +32,7 @@ def multiply_densities(plan: Plan, leave: Leave = nobody) -> Plan:
                 found[place] = joint
                 call = replace(call, inputs=(place, *rest))
         elif _multiplies(call):
-            leave(number, "one factor is a normal density" if densities else "no factor is a normal density")
+            report_skipped(number, "one factor is a normal density" if densities else "no factor is a normal density")
         found[number] = call
     return _without_combined(plan, found)
 
@@ -50,7 +49,7 @@ def _joint_density(plan: Plan, densities: Sequence[int]) -> KernelCall:
     return KernelCall(Kind.GAUSSIAN, parts[0].width, sources, variables=variables)
 
 
-def multiply_within_sums(plan: Plan, leave: Leave = nobody) -> Plan:
+def multiply_within_sums(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
     """Compute products within the sum that reads them: no other call may, and all terms need equally many factors."""
     found = dict(plan.calls)
     outputs = frozenset(plan.outputs)
@@ -58,15 +57,15 @@ def multiply_within_sums(plan: Plan, leave: Leave = nobody) -> Plan:
         if call.kind not in SUMS:
             continue
         if len(call.inputs) != call.terms:
-            leave(number, "it computes the products of its terms already")
+            report_skipped(number, "it computes the products of its terms already")
             continue
         reasons = [_why_separate(plan, one, outputs) for one in call.inputs]
         terms = [(one,) if why else plan.calls[one].inputs for one, why in zip(call.inputs, reasons, strict=True)]
         counts = sorted({len(term) for term in terms})
         if len(counts) > 1:
-            leave(number, f"its terms have {counts[0]} to {counts[-1]} factors, and need equally many")
+            report_skipped(number, f"its terms have {counts[0]} to {counts[-1]} factors, and need equally many")
         elif counts == [1]:
-            leave(number, reasons[0])
+            report_skipped(number, reasons[0])
         else:
             found[number] = replace(call, inputs=tuple(one for term in terms for one in term))
     return _without_combined(plan, found)
@@ -86,13 +85,15 @@ def _why_separate(plan: Plan, number: int, outputs: Container[int]) -> str:
     return ""
 
 
-def split_products(plan: Plan, leave: Leave = nobody) -> Plan:
+def split_products(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
     """Compute a product of many factors in parts of at most `MAX_FACTORS`, and parts of these."""
     fresh = count(max(plan.calls, default=-1) + 1)
     found: dict[int, KernelCall] = {}
     for number, call in plan.calls.items():
         if _multiplies(call) and len(call.inputs) <= MAX_FACTORS:
-            leave(number, f"it has {len(call.inputs)} factors; up to {MAX_FACTORS} stay in the range of a float")
+            report_skipped(
+                number, f"it has {len(call.inputs)} factors; up to {MAX_FACTORS} stay in the range of a float"
+            )
         elif _multiplies(call):
             part = KernelCall(Kind.PRODUCT, plan.calls[call.inputs[0]].width, call.sources)
             call = replace(call, inputs=_in_parts(part, call.inputs, found, fresh.__next__))

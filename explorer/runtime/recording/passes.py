@@ -6,8 +6,7 @@ from explorer.errors import GraphError
 from explorer.levels import Kept, Outcome, StatePass, StateRecording, WorkingState
 from explorer.passes import PASSES as LISTED
 from explorer.rewrite import DCERequiredMode, Exactness, FunctionPassPipeline, PassRegistry
-from explorer.runtime.plan import PASSES, Plan, PlanPass
-from explorer.runtime.plan.observing import Leave
+from explorer.runtime.plan import PASSES, Plan, PlanPass, ReportSkipped
 from explorer.runtime.recording.changes import Replacement, fresh_numbers, renumbered, replacements
 from explorer.runtime.recording.records import titles_of
 from explorer.trace import KERNELS
@@ -20,7 +19,7 @@ class WorkingKernels(WorkingState[Plan]):
     def __init__(self, plan: Plan, recording: StateRecording[Plan] | None = None) -> None:
         super().__init__(plan, max(plan.calls, default=-1) + 1, recording)
 
-    def look(self, rule: Callable[[Plan, Leave], Plan]) -> Outcome[Plan]:
+    def look(self, rule: Callable[[Plan, ReportSkipped], Plan]) -> Outcome[Plan]:
         kept: list[Kept] = []
         before = self.state
         after = rule(before, lambda number, reason: kept.append(Kept(number, reason)))
