@@ -13,7 +13,7 @@ from benchmarks.suite import Samples, faster_median, spread
 from benchmarks.suite_entrants import PEER, Entrant
 from explorer.bench import clock_for, time_interleaved
 from explorer.compiler import TorchCompiler
-from explorer.runtime.native.program import NativeProgram
+from explorer.runtime.native.native_program import NativeProgram
 
 FALLBACK = "fallback"
 

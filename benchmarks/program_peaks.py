@@ -38,8 +38,8 @@ class ProgramPeak:
 def measure_peak(name: str) -> ProgramPeak:
     """Plan and run a folded circuit of the gallery. Raises: UnknownNameError for an unknown circuit."""
     from explorer.program.memory.planning import call_bytes, peak_bytes, plan_memory
-    from explorer.program.recording.record import record_program
-    from explorer.program.recording.snapshot import ProgramSnapshot
+    from explorer.program.recording.program_snapshot import ProgramSnapshot
+    from explorer.program.recording.record_program import record_program
     from explorer.program.running.executor import Executor
     from explorer.tensor import FunctionGraph, to_module
 

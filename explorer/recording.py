@@ -41,7 +41,7 @@ def lowered_level(name: str) -> LoweredLevel:
 def _tensor() -> LoweredLevel:
     from explorer.tensor.passes import passes
     from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-    from explorer.tensor.recording.record import record_module
+    from explorer.tensor.recording.record_module import record_module
 
     return LoweredLevel(
         record=record_module,
@@ -55,7 +55,7 @@ def _tensor() -> LoweredLevel:
 def _program() -> LoweredLevel:
     from explorer.program.passes import passes
     from explorer.program.passes.pipelines import MEMORY_PIPELINE
-    from explorer.program.recording.record import record_program
+    from explorer.program.recording.record_program import record_program
 
     return LoweredLevel(
         record=record_program,
@@ -67,13 +67,13 @@ def _program() -> LoweredLevel:
 
 
 def _kernels() -> LoweredLevel:
-    from explorer.runtime.recording.passes import KERNELS_PIPELINE, passes
-    from explorer.runtime.recording.record import TILE_ROWS, record_kernels
+    from explorer.runtime.recording.kernel_passes import KERNELS_PIPELINE, passes
+    from explorer.runtime.recording.record_kernels import TILE_ROWS, record_kernels
 
     return LoweredLevel(
         record=record_kernels,
         passes=passes,
-        passes_module="explorer.runtime.recording.passes",
+        passes_module="explorer.runtime.recording.kernel_passes",
         pipeline=KERNELS_PIPELINE,
         options=set(),
         rows=TILE_ROWS,
@@ -87,13 +87,13 @@ _LOWERED: Mapping[str, Callable[[], LoweredLevel]] = {TENSOR: _tensor, PROGRAM: 
 def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "Trace":
     """Compile a circuit, or rewrite a module, and return the trace; `trace.compiled` is the result.
 
-    - A symbolic circuit: `record(circuit, preset="handbook", fold=False, ...)`, see `explorer.compiler.record`.
+    - A symbolic circuit: `record(circuit, preset="handbook", fold=False, ...)`, see `explorer.compiler.record_circuit`.
     - An `nn.Module`, an exported program, or a tensor graph: `record(module, example_inputs, pipeline=...)`, see
-      `explorer.tensor.recording.record.record_module`.
+      `explorer.tensor.recording.record_module.record_module`.
     - With `level="program"`, any of these as instructions on buffers, see
-      `explorer.program.recording.record.record_program`.
+      `explorer.program.recording.record_program.record_program`.
     - With `level="kernels"`, a circuit, symbolic or compiled, as the kernel calls that `fast()` makes of it, see
-      `explorer.runtime.recording.record.record_kernels`.
+      `explorer.runtime.recording.record_kernels.record_kernels`.
 
     At the levels below "compiled", a symbolic circuit accepts `compiler` (options of `TorchCompiler`) and `batch_size`.
 

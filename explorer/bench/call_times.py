@@ -13,11 +13,11 @@ from explorer.bench.roofs import machine_limits
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.errors import LoweringError
 from explorer.runtime.native.evaluating import Kernels
-from explorer.runtime.native.program import NativeProgram
+from explorer.runtime.native.native_program import NativeProgram
 from explorer.runtime.native.structures import NativeCircuit
 from explorer.runtime.plan import KernelCall
+from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot
 from explorer.runtime.recording.running import StepBackend
-from explorer.runtime.recording.snapshot import KernelsSnapshot
 from explorer.timings import CPU, LAYER, SUM, WHOLE, Estimate, Timing
 from explorer.trace import Trace
 

@@ -16,7 +16,7 @@ from explorer.bench.programs import Program, program
 from explorer.bench.step_times import Reference, require_circuit
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
-from explorer.runtime.recording.snapshot import KernelsSnapshot
+from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot
 from explorer.timings import FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
 from explorer.trace import Trace
 

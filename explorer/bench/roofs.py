@@ -12,7 +12,7 @@ from explorer.bench.stopwatch import clock_for
 from explorer.errors import LoweringError
 from explorer.runtime.native.library import load_library
 from explorer.runtime.plan import Plan, lower_to_plan, run_passes
-from explorer.runtime.recording.snapshot import KernelsSnapshot
+from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot
 from explorer.runtime.work import measure_work, total_work
 from explorer.timings import CPU, Timing
 from explorer.trace import Trace

@@ -17,7 +17,7 @@ from explorer.compiler.compiler import (
     get_strategy as get_strategy,
 )
 from explorer.compiler.operator_values import define_operator as define_operator
-from explorer.compiler.record import (
+from explorer.compiler.record_circuit import (
     compile_with_origins as compile_with_origins,
     options_of as options_of,
     record as record,

@@ -21,7 +21,7 @@ from explorer.backend.queries.stages import stages_of
 from explorer.errors import CircuitError, LearningError, ShapeError, check_type
 from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
-from explorer.learning.evaluation import check_circuit, require_distribution
+from explorer.learning.log_likelihood import check_circuit, require_distribution
 from explorer.learning.maximization import MaximizationOptions, WeightStep, find_steps
 from explorer.symbolic import TensorParameter
 

@@ -12,7 +12,7 @@ from explorer.backend import TorchCircuit
 from explorer.backend.layers.inputs import TorchContinuousLayer
 from explorer.errors import CircuitError, ValueRangeError, check_type
 from explorer.learning.data import DataSet
-from explorer.learning.evaluation import bits_per_dimension, check_circuit, check_data, require_distribution
+from explorer.learning.log_likelihood import bits_per_dimension, check_circuit, check_data, require_distribution
 from explorer.learning.methods import TrainingOptions, make_method
 from explorer.learning.state import TrainingState
 from explorer.learning.workers import ALONE, Workers

@@ -11,8 +11,8 @@ from torch import Tensor
 from explorer.compiler import TorchCompiler
 from explorer.errors import LearningError, ShapeError, check_name, check_type
 from explorer.learning.data import DataSet, ImageData
-from explorer.learning.evaluation import mean_log_likelihood
 from explorer.learning.expectation_maximization import ExpectationMaximization
+from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.maximization import MaximizationOptions
 from explorer.learning.tables import TableData
 from explorer.symbolic import Circuit

@@ -13,10 +13,10 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.backend.plain import why_not_plain
 from explorer.errors import BackendWarning, LoweringError, warn
-from explorer.runtime.cuda.program import LaunchProgram, interprets
+from explorer.runtime.cuda.launch_program import LaunchProgram, interprets
 from explorer.runtime.cuda.training import LaunchTraining
 from explorer.runtime.graphs import KernelError
-from explorer.runtime.grouped.program import GroupedProgram
+from explorer.runtime.grouped.grouped_program import GroupedProgram
 from explorer.runtime.native.training import RefusedError, TrainingProgram
 
 ONLY_ON = {"native": "cpu", "triton": "cuda"}
@@ -73,7 +73,7 @@ class NativeBackend:
     trains = True
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
-        from explorer.runtime.native.program import NativeProgram
+        from explorer.runtime.native.native_program import NativeProgram
 
         self.circuit = circuit
         if reason := self._why_not_here(circuit.held_tensors):  # before anything is compiled

@@ -47,7 +47,7 @@ from explorer.views.film import (
     film as film,
     sentence_of as sentence_of,
 )
-from explorer.views.folds import (
+from explorer.views.fold_level import (
     fold_level as fold_level,
     fold_levels as fold_levels,
     missed_folds as missed_folds,

@@ -7,8 +7,8 @@ import torch
 
 import explorer
 from explorer.app.queries.answers import answer as ask, code_of
-from explorer.app.queries.asking import KINDS, Query
 from explorer.app.queries.named_variables import describe_variables
+from explorer.app.queries.query_kinds import KINDS, Query
 from explorer.backend import queries
 from explorer.errors import FileFormatError, FormError, UnknownNameError
 from tests.app.commands.running import run

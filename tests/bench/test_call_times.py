@@ -8,7 +8,7 @@ import explorer
 from explorer import bench
 from explorer.bench import random_inputs
 from explorer.compiler import TorchCompiler
-from explorer.runtime.recording.snapshot import KernelsSnapshot
+from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot
 from explorer.templates import load_named
 from explorer.timings import LAYER, SUM, WHOLE
 from explorer.trace import KERNELS, Trace

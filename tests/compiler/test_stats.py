@@ -8,7 +8,7 @@ import explorer
 from explorer.backend import all_parameters, parameter_nodes
 from explorer.backend.addressing import direct_read
 from explorer.backend.parameters import TorchLeafParameter
-from explorer.compiler.snapshot import FoldingSnapshot
+from explorer.compiler.compiler_snapshot import FoldingSnapshot
 from explorer.templates import gallery
 
 

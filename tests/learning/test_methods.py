@@ -13,7 +13,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import LearningError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.learning import ExpectationMaximization
 from explorer.learning.data import DataSet
-from explorer.learning.evaluation import mean_log_likelihood
+from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.loop import best_epoch, train
 from explorer.learning.methods import TrainingOptions
 from explorer.templates import BinomialInput, CategoricalInput, GaussianInput, hidden_tree

@@ -14,7 +14,7 @@ import torch
 from explorer.app.commands import console
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
-from explorer.learning.evaluation import mean_log_likelihood
+from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.structures import MAX_LEARNED_COLUMNS
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, GaussianColumn
 from tests.app.commands.running import run

@@ -10,7 +10,7 @@ from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import verify
 from explorer.program.passes import passes
-from explorer.program.recording.snapshot import ProgramSnapshot
+from explorer.program.recording.program_snapshot import ProgramSnapshot
 from explorer.program.running.executor import Executor, poison
 from explorer.rewrite import FunctionPassPipeline, PassManager
 from explorer.tensor import FunctionGraph, to_module

@@ -16,7 +16,7 @@ from explorer.backend import TorchCircuit, TorchTensorDotLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
-from explorer.runtime.grouped import program
+from explorer.runtime.grouped import grouped_program
 from explorer.runtime.grouped.groups import group_calls
 from explorer.runtime.plan import Kind, lower_to_plan, run_passes
 from explorer.symbolic import (
@@ -322,7 +322,7 @@ def test_another_precision_and_another_semiring_run_the_layers(digits: TorchCirc
     signed = fast(compile_circuit(load_named("blackboard"), "sum-product"), backend="torch")
     assert "layers, one after the other: " in signed.explain()
     with pytest.raises(LoweringError, match="the semiring is sum-product"):
-        program.GroupedProgram(compile_circuit(load_named("blackboard"), "sum-product"))
+        grouped_program.GroupedProgram(compile_circuit(load_named("blackboard"), "sum-product"))
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast, packed
 from explorer.runtime.backends import NativeBackend
-from explorer.runtime.native import program
+from explorer.runtime.native import native_program
 from explorer.runtime.plan import KernelCall, Kind, Plan, kernel_calls, lower_to_plan, run_passes
 from explorer.runtime.snapshots import take_snapshot
 from explorer.symbolic import (
@@ -323,7 +323,7 @@ def test_relative_errors_add_up(steps: int, is_certified: bool):
         calls[number] = KernelCall(Kind.SUM, 1, calls[first].sources, (last,))
         slots[number] = 1 - slots[last]
         last = number
-    repeated = program.NativeProgram(circuit, Plan(calls, (last,), slots))
+    repeated = native_program.NativeProgram(circuit, Plan(calls, (last,), slots))
     found = repeated.run(repeated.packed().numbers.single, torch.zeros(1, 2, dtype=torch.int64))
     assert found is not None
     assert bool(found[1]) == is_certified

@@ -74,7 +74,7 @@ def test_a_compiler_that_fails_leaves_nothing_and_the_next_backend_is_used(how, 
 def test_without_a_compiler_the_circuit_runs_in_pytorch(tmp_path: Path, monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(build.shutil, "which", lambda name: None)
-    monkeypatch.setattr("explorer.runtime.native.program.load_library", build.library_path)
+    monkeypatch.setattr("explorer.runtime.native.native_program.load_library", build.library_path)
     circuit = compile_circuit(load_named("digits"))
     choosing._warn_once.cache_clear()
     with pytest.warns(BackendWarning, match="several times slower"):

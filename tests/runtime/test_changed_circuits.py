@@ -13,7 +13,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.runtime import Certificate, fast
-from explorer.runtime.native import program
+from explorer.runtime.native import native_program
 from explorer.runtime.native.build import BuildError
 from explorer.symbolic import (
     BinomialLayer,
@@ -165,7 +165,7 @@ def test_circuit_with_a_custom_module_trains_with_rows_that_are_not_certified():
 @pytest.mark.parametrize("is_trained", [False, True])
 @without_certificate
 def test_a_hook_of_all_modules_sees_each_row_once(backend: str, is_trained: bool, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(program, "load_doubles", no_library)  # the layers evaluate what is not certified
+    monkeypatch.setattr(native_program, "load_doubles", no_library)  # the layers evaluate what is not certified
     circuit, x = uncertified()
     wanted = circuit(x)
     made = fast(circuit, backend=backend)

@@ -12,7 +12,7 @@ import torch
 
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
-from explorer.runtime.cuda.program import LaunchProgram
+from explorer.runtime.cuda.launch_program import LaunchProgram
 from explorer.runtime.cuda.training import LaunchTraining
 from explorer.runtime.graphs import launcher
 from explorer.runtime.packed import READABLE

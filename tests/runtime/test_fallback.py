@@ -5,9 +5,9 @@ import torch
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
-from explorer.runtime.native import program
+from explorer.runtime.native import native_program
 from explorer.runtime.native.build import BuildError
-from explorer.runtime.native.program import NativeProgram
+from explorer.runtime.native.native_program import NativeProgram
 from explorer.symbolic import CircuitBuilder
 from tests.runtime.circuits import assert_equal, doubled, has_compiler, leaf
 from tests.runtime.test_bounds import logits, product
@@ -53,7 +53,7 @@ def test_layers_evaluate_where_the_kernels_in_double_precision_cannot_be_compile
     def fail() -> None:
         raise BuildError("no compiler")
 
-    monkeypatch.setattr(program, "load_doubles", fail)
+    monkeypatch.setattr(native_program, "load_doubles", fail)
     compiled = circuit_with(-100.0)
     native = NativeProgram(compiled)
     assert native.packed().numbers.double is None

@@ -12,7 +12,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast, packed
 from explorer.runtime.doubles import DoubleCopy
-from explorer.runtime.native import program
+from explorer.runtime.native import native_program
 from explorer.runtime.snapshots import Copies
 from explorer.templates import load_named
 from tests.runtime.circuits import assert_equal, doubled, has_compiler
@@ -66,7 +66,7 @@ def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str
 def test_threads_make_what_double_precision_needs_once(backend: str, monkeypatch: pytest.MonkeyPatch):
     circuit, x = circuit_with(-1000.0), torch.zeros(3, 3)
     made, frozen, packs = fast(circuit, backend=backend), list[int](), list[int]()
-    make_copy, pack_constants = DoubleCopy.frozen, program.pack_constants
+    make_copy, pack_constants = DoubleCopy.frozen, native_program.pack_constants
 
     def copy_once(*given: Any) -> Any:
         frozen.append(1)
@@ -77,7 +77,7 @@ def test_threads_make_what_double_precision_needs_once(backend: str, monkeypatch
         return pack_constants(*given)
 
     monkeypatch.setattr(DoubleCopy, "frozen", copy_once)
-    monkeypatch.setattr(program, "pack_constants", pack)
+    monkeypatch.setattr(native_program, "pack_constants", pack)
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(torch.no_grad()(made), [x] * THREADS))
     assert (len(frozen), len(packs)) == (1, int(backend == "native"))

@@ -9,7 +9,7 @@ import torch
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
-from explorer.runtime.grouped import evaluation, kernels, program
+from explorer.runtime.grouped import group_evaluation, grouped_program, kernels
 from explorer.runtime.plan import Kind
 from explorer.symbolic import (
     Circuit,
@@ -59,28 +59,28 @@ def kinds_in_steps(circuit: TorchCircuit, monkeypatch: pytest.MonkeyPatch) -> se
     """Compare outputs, values and bounds, and that nothing which is read changes; the kinds of groups in steps."""
     x = torch.randint(3, (18, circuit.num_variables), generator=torch.Generator().manual_seed(0))
     found: set[Kind] = set()
-    original: Any = evaluation._Evaluation._in_steps
+    original: Any = group_evaluation._Evaluation._in_steps
 
     def in_steps(self: Any, group: Any, *functions: Any) -> Any:
         if self.step and self.step // group.in_width < len(group.members) > 1:
             found.add(group.kind)
         return original(self, group, *functions)
 
-    def run(groups: Any, constants: Any, indices: Any, given: Any, _: int) -> evaluation.Outputs:
+    def run(groups: Any, constants: Any, indices: Any, given: Any, _: int) -> group_evaluation.Outputs:
         read = [*constants.tensors, given.states, given.points]
         kept = [one.clone() for one in read]
-        whole = evaluation.evaluate_groups(groups, constants, indices, given)
+        whole = group_evaluation.evaluate_groups(groups, constants, indices, given)
         for step in STEPS:
             for one, expected in zip(
-                evaluation.evaluate_groups(groups, constants, indices, given, step), whole, strict=True
+                group_evaluation.evaluate_groups(groups, constants, indices, given, step), whole, strict=True
             ):
                 torch.testing.assert_close(one, expected, rtol=1e-5, atol=0)
         for one, before in zip(read, kept, strict=True):
             torch.testing.assert_close(one, before, rtol=0, atol=0, equal_nan=True)
         return whole
 
-    monkeypatch.setattr(evaluation._Evaluation, "_in_steps", in_steps)
-    monkeypatch.setattr(program, "evaluate_groups", run)
+    monkeypatch.setattr(group_evaluation._Evaluation, "_in_steps", in_steps)
+    monkeypatch.setattr(grouped_program, "evaluate_groups", run)
     made = fast(circuit, backend="torch")
     with torch.no_grad():
         torch.testing.assert_close(made(x).double(), circuit.double()(x), rtol=1e-5, atol=1e-5)
@@ -108,7 +108,7 @@ def test_images(
     monkeypatch: pytest.MonkeyPatch,
 ):
     if fewer:  # sums and densities are added in double precision
-        for module, name in ((evaluation, "MAX_DENSITIES"), (kernels, "MAX_PARTS"), (kernels, "MAX_SUMMANDS")):
+        for module, name in ((group_evaluation, "MAX_DENSITIES"), (kernels, "MAX_PARTS"), (kernels, "MAX_SUMMANDS")):
             monkeypatch.setattr(module, name, 1)
     circuit = TorchCompiler(optimize=optimize).compile(image(region_graph, layer, inputs))
     assert kinds_in_steps(circuit, monkeypatch) >= kinds

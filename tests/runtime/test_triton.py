@@ -31,7 +31,7 @@ from explorer.errors import (
     ValueRangeError,
 )
 from explorer.runtime import Certificate, FastCircuit, fast
-from explorer.runtime.cuda.program import LaunchProgram
+from explorer.runtime.cuda.launch_program import LaunchProgram
 from explorer.runtime.plan import Kind
 from explorer.symbolic import Circuit
 from explorer.templates import load_named
@@ -282,9 +282,9 @@ def test_batches_of_many_sizes(small: TorchCircuit):
 @runs_kernels
 @torch.no_grad()
 def test_many_rows_are_evaluated_some_at_a_time(small: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
-    from explorer.runtime.cuda import program
+    from explorer.runtime.cuda import launch_program
 
-    monkeypatch.setattr(program, "MAX_ROWS", 4)
+    monkeypatch.setattr(launch_program, "MAX_ROWS", 4)
     sharp = copy.deepcopy(small)
     sharp.load_leaf_state({name: value * 300 for name, value in sharp.leaf_state().items()})
     for circuit in (small, sharp):
@@ -341,10 +341,10 @@ def test_the_kernel_that_compares_memory():
 @runs_kernels
 @torch.no_grad()
 def test_a_kernel_that_fails_leaves_the_layers(small: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
-    from explorer.runtime.cuda import evaluation
+    from explorer.runtime.cuda import launch_evaluation
 
     made, x = fast(small, backend="triton"), pixels()
-    monkeypatch.setattr(evaluation.kernels, "sums", None)
+    monkeypatch.setattr(launch_evaluation.kernels, "sums", None)
     with (
         pytest.warns(CertificateWarning, match="answered it in its own precision: TypeError"),
         pytest.warns(BackendWarning, match="as its Triton kernels failed: TypeError"),

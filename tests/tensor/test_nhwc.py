@@ -9,7 +9,7 @@ from torch import nn
 from explorer.errors import UnknownNameError
 from explorer.tensor import from_exported, from_module, to_module, to_nhwc
 from explorer.tensor.passes import passes
-from explorer.tensor.recording.record import record_module
+from explorer.tensor.recording.record_module import record_module
 from explorer.tensor.torch_io.nhwc import activation_transposes, nhwc_rewriter
 from tests.tensor.models import each, example, export_model, import_model, model, plain_kernels, with_fixed_weights
 from tests.tensor.test_models import Small, losses

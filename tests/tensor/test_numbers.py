@@ -12,7 +12,7 @@ from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call,
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE, GLOW_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
-from explorer.tensor.recording.snapshot import GraphState
+from explorer.tensor.recording.tensor_snapshot import GraphState
 from explorer.tensor.rewriting import merge_rewriter
 from explorer.tensor.rules import canonicalize, optdb
 from tests.tensor.rule_checks import aten, graph_of, same_bits, tensor, values

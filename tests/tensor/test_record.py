@@ -8,7 +8,7 @@ from explorer.errors import CircuitError, RuleError, UnknownNameError
 from explorer.rewrite import Exactness
 from explorer.tensor import Feature, FunctionGraph, Observer, TensorType, Variable, call, doubles
 from explorer.tensor.ir.scalars import add, div, mul
-from explorer.tensor.recording.record import record_module
+from explorer.tensor.recording.record_module import record_module
 from explorer.tensor.rewriting import (
     Declined,
     EquilibriumRewriter,

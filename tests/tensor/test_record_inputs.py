@@ -12,7 +12,7 @@ from explorer.errors import CircuitError, DataTypeError, ExportError, UnknownNam
 from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline
 from explorer.tensor.graph.interface import Arguments
 from explorer.tensor.passes import passes
-from explorer.tensor.recording.record import record_module
+from explorer.tensor.recording.record_module import record_module
 from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, in2out
 from explorer.trace import Trace
 

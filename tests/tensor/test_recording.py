@@ -8,7 +8,7 @@ from torch import nn
 
 from explorer.tensor import Constant, FunctionGraph, Observer, call, doubles
 from explorer.tensor.ir.scalars import add, div, mul
-from explorer.tensor.recording.record import record_module
+from explorer.tensor.recording.record_module import record_module
 from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, TopoRewriter, merge_rewriter, node_rewriter
 from explorer.trace import Recorder
 

@@ -9,7 +9,7 @@ from torch import nn
 from explorer.errors import OperatorError, RuleError
 from explorer.tensor import FunctionGraph, TensorType, Variable, call
 from explorer.tensor.ir.result_types import LOGGER
-from explorer.tensor.recording.record import record_module
+from explorer.tensor.recording.record_module import record_module
 from explorer.tensor.rewriting import (
     EquilibriumRewriter,
     FailurePolicy,

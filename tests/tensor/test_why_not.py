@@ -10,7 +10,7 @@ from explorer.rewrite import FunctionPassPipeline, PassRegistry
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.base import GraphPass
 from explorer.tensor.recording.managed import ManagedPipeline
-from explorer.tensor.recording.record import record_module
+from explorer.tensor.recording.record_module import record_module
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.trace import Trace
 from explorer.views import TraceIndex, why_not

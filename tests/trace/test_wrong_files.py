@@ -23,7 +23,7 @@ from explorer.trace.trace_files import trace_to_json
 from explorer.trace.trace_reading import trace_from_json
 from explorer.views import TraceIndex
 from explorer.views.closeup.parameters import _expression
-from explorer.views.folds import READS
+from explorer.views.fold_level import READS
 from tests.fuzzing import seeded
 from tests.trace.showing_everything import show_everything
 

@@ -21,9 +21,9 @@ from explorer.options import MAX_SEED
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from explorer.app.queries.asking import Found
     from explorer.app.queries.loading import Subject
     from explorer.app.queries.named_variables import Evidence
+    from explorer.app.queries.query_kinds import Found
     from explorer.templates.logic import LogicCircuit
 
 Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")]
@@ -81,9 +81,9 @@ def query(
 
     Logarithms are natural. The most probable values, and moments (mean and standard deviation), are printed as CSV.
     """
-    from explorer.app.queries import asking
+    from explorer.app.queries import query_kinds
 
-    kinds = {name: kind for name, kind in asking.KINDS.items() if not kind.is_sampled}
+    kinds = {name: kind for name, kind in query_kinds.KINDS.items() if not kind.is_sampled}
     check_name("question", question, kinds)
     kind = kinds[question]
     _check_evidence(rows, observe)
@@ -105,7 +105,7 @@ def query(
     evidence = _read_evidence(subject, rows, observe)
     second = None if other is None else load_other(other, subject, seed, semiring, assume_deterministic)
     given = evidence.observed & subject.variables.is_read if kind.has_given else None
-    wanted = asking.Query(
+    wanted = query_kinds.Query(
         question,
         _with_asked(subject, evidence, asked) if kind.has_given else evidence,
         given,
@@ -113,7 +113,7 @@ def query(
         other=None if second is None else second.circuit,
         is_deterministic=bool(subject.symbolic.is_deterministic) or None,
     )
-    found = asking.ask(subject.circuit, wanted, subject.variables)
+    found = query_kinds.ask(subject.circuit, wanted, subject.variables)
     print_text(_text_of(subject, found, rows is not None).rstrip("\n"))
 
 
@@ -145,8 +145,8 @@ def sample(
     if out is not None:
         check_name("kind of file for samples", out.suffix.lower(), FORMATS)
         check_output(out, source, rows)
-    from explorer.app.queries.asking import Query, ask
     from explorer.app.queries.loading import load_subject, root_of
+    from explorer.app.queries.query_kinds import Query, ask
 
     subject = load_subject(source, seed=seed, semiring=semiring, shape=shape, assume_deterministic=assume_deterministic)
     chosen = root_of(root)
@@ -349,7 +349,7 @@ def evaluate(
 
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.job import rows_to_evaluate
-        from explorer.learning.evaluation import check_data, mean_log_likelihood
+        from explorer.learning.log_likelihood import check_data, mean_log_likelihood
         from explorer.learning.loop import is_density
         from explorer.learning.tables import note_on_missing
 

@@ -147,7 +147,7 @@ def explore(
         from explorer.app.training.checkpoint import Checkpoint, is_reproduced
         from explorer.compiler import record
         from explorer.learning.data import load_digits
-        from explorer.learning.evaluation import bits_per_dimension
+        from explorer.learning.log_likelihood import bits_per_dimension
         from explorer.learning.methods import TrainingOptions
         from explorer.learning.structures import independent_pixels_bits
         from explorer.templates import gallery

@@ -6,8 +6,8 @@ from math import exp, fsum, inf, log
 
 from torch import Tensor
 
-from explorer.app.queries.asking import KINDS, Expected, Found, Query, ask
 from explorer.app.queries.named_variables import MAX_LABELS, MAX_SHOWN, Evidence, Variables
+from explorer.app.queries.query_kinds import KINDS, Expected, Found, Query, ask
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
 from explorer.views import plural
@@ -224,7 +224,7 @@ def code_of(answer: Answer, step: int, source: str | None = None) -> str:
     function = kind.code.partition("(")[0].removeprefix("[")
     lines = ["import torch", *(["import explorer"] if table else [])]
     lines.append(
-        "from explorer.app.queries.asking import expect"
+        "from explorer.app.queries.query_kinds import expect"
         if is_moments
         else f"from explorer.backend.queries import {function}"
     )

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from explorer.app.circuits import is_logic_file, load_circuit
-from explorer.app.queries.asking import Query, ask
 from explorer.app.queries.named_variables import Cell, Evidence, Variables, describe_variables
+from explorer.app.queries.query_kinds import Query, ask
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.backend import TorchCircuit

@@ -15,7 +15,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from explorer.backend import TorchLayer
 from explorer.backend.parameters import TorchParameterNode
 from explorer.compiler import TorchCompiler, record
-from explorer.compiler.snapshot import CompiledSnapshot
+from explorer.compiler.compiler_snapshot import CompiledSnapshot
 from explorer.errors import CircuitError, FormError, UnknownNameError
 from explorer.graph import Graph, field_names, subclasses
 from explorer.optimize import put_rule_first, replacements_of

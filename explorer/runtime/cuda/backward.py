@@ -17,7 +17,7 @@ from explorer.runtime.cuda.blocks import (
     power_of_two,
     rows_beside,
 )
-from explorer.runtime.cuda.evaluation import Evaluation
+from explorer.runtime.cuda.launch_evaluation import Evaluation
 from explorer.runtime.cuda.launches import Launch, LaunchIndices
 from explorer.runtime.graphs import launcher
 from explorer.runtime.plan import Kind

@@ -160,7 +160,7 @@ class _Launched(torch.autograd.Function):
     def forward(
         ctx: Any, training: LaunchTraining, there: OnDevice, read: Read, x: Tensor, *trained: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        from explorer.runtime.cuda.evaluation import Evaluation
+        from explorer.runtime.cuda.launch_evaluation import Evaluation
 
         read = read.with_trained(trained)
         launches = training.launches

@@ -6,7 +6,7 @@ from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.backends import Choice
 from explorer.runtime.circuit import FastCircuit
-from explorer.runtime.native.program import NativeProgram
+from explorer.runtime.native.native_program import NativeProgram
 from explorer.runtime.plan import Plan
 from explorer.runtime.plan.order import with_slots
 

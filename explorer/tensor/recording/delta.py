@@ -11,7 +11,7 @@ from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.recording.snapshot import GraphState, NodeState
+from explorer.tensor.recording.tensor_snapshot import GraphState, NodeState
 
 Inputs = tuple[Variable, ...]
 

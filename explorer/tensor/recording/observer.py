@@ -17,7 +17,7 @@ from explorer.tensor.graph.transactions import text_of
 from explorer.tensor.graph.wiring import name_of
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.recording.delta import Delta
-from explorer.tensor.recording.snapshot import TensorSnapshot
+from explorer.tensor.recording.tensor_snapshot import TensorSnapshot
 from explorer.trace import TENSOR, Listener, Refusal, RefusalKind, StepPath
 
 

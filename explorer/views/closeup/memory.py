@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.views.folds import READS
+from explorer.views.fold_level import READS
 from explorer.views.index import NodeRead, TraceIndex
 from explorer.views.plates.cells import Plate, last_unfolded, num_variables_of, plates_of
 from explorer.views.states import scopes_of

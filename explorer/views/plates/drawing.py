@@ -14,9 +14,7 @@ from explorer.views.lanes import LayerTimes
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
-from explorer.views.plates.routes import Wiring, wire_plates
-from explorer.views.plates.times import plate_times
-from explorer.views.plates.words import (
+from explorer.views.plates.plate_words import (
     MAX_LINES,
     MAX_SENT_READS,
     OPERATOR_LABEL,
@@ -30,6 +28,8 @@ from explorer.views.plates.words import (
     rewrites_by_layer,
     shape_text,
 )
+from explorer.views.plates.routes import Wiring, wire_plates
+from explorer.views.plates.times import plate_times
 from explorer_widgets.schema import EdgeView, PlateView, SmallPlateView
 
 MAX_GAP = 5.0

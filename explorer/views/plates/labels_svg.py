@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from explorer.views.lines import Place
 from explorer.views.plates.pen import Rect, path, rectangle, words
-from explorer.views.plates.words import BOLD, broken, clip, max_characters
+from explorer.views.plates.plate_words import BOLD, broken, clip, max_characters
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import HalfBarView, NodeView, PlateView
 from explorer_widgets.theme import LANES

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription, type_title
 from explorer.views.hulls import Stop, near_miss_nodes, stops_of
 from explorer.views.index import TraceIndex, cached, owner
-from explorer.views.plates.words import WHOLE
+from explorer.views.plates.plate_words import WHOLE
 from explorer.views.sentences import titles_of
 from explorer.views.words import ordinal
 from explorer_widgets.schema import (

@@ -21,9 +21,9 @@ from explorer.views.plates.drawing import (
 from explorer.views.plates.labels_svg import word_rects
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
+from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
-from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT
 from explorer_widgets.schema import ColourBy, EdgeView, LegendItem, LinkView, LookView, Mode, NodeView, PictureView

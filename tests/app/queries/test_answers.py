@@ -9,8 +9,8 @@ import torch
 
 import explorer
 from explorer.app.queries.answers import answer as ask, code_of, scale_words
-from explorer.app.queries.asking import KINDS, Query
 from explorer.app.queries.named_variables import Evidence, Variables, describe_variables
+from explorer.app.queries.query_kinds import KINDS, Query
 from explorer.backend import TorchInputLayer, queries
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FormError

@@ -18,7 +18,7 @@ from explorer.app.cli import app
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.bench import why_no_cuda
 from explorer.learning.data import load_digits
-from explorer.learning.evaluation import mean_log_likelihood
+from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.workers import Workers
 from explorer.templates import image_data
 from tests.waiting import PATIENCE

@@ -11,7 +11,7 @@ from explorer.app.training.checkpoint import Checkpoint
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.learning.data import ImageData, load_digits
-from explorer.learning.evaluation import bits_per_dimension
+from explorer.learning.log_likelihood import bits_per_dimension
 from explorer.learning.loop import Epoch, TrainingResult, train
 from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState

@@ -12,8 +12,8 @@ import torch
 
 from explorer.backend import TorchCircuit, double_copy, queries
 from explorer.errors import ValueRangeError
-from explorer.learning.evaluation import mean_log_likelihood
 from explorer.learning.expectation_maximization import ExpectationMaximization
+from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.symbolic import (
     CategoricalLayer,
     Circuit,

@@ -9,7 +9,7 @@ from explorer.symbolic import Parameterization
 from explorer.templates import CategoricalInput, gallery
 from explorer.views import TraceIndex, details, picture
 from explorer.views.closeup.memory import Reads, known_read, memory_view, reads_of
-from explorer.views.folds import READS
+from explorer.views.fold_level import READS
 from explorer.views.plates.cells import plates_of
 from tests.views.showing import SMALL, every_step, index_of
 

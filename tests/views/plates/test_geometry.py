@@ -8,7 +8,7 @@ from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.geometry import Grid, Region, infer_grid
 from explorer.views.plates.labels_svg import words_of
 from explorer.views.plates.layout import MAX_SPREAD
-from explorer.views.plates.words import broken
+from explorer.views.plates.plate_words import broken
 from tests.views.showing import index_of
 
 

@@ -6,12 +6,12 @@ import pytest
 from inline_snapshot import snapshot
 
 from explorer.views import details, picture
-from explorer.views.plates import words
+from explorer.views.plates import plate_words
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import ABOVE, BELOW
 from explorer.views.plates.links import LINE
-from explorer.views.plates.words import note_of_plates
+from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.static_svg import static_svg
 from explorer_widgets.schema import Mode
 from tests.views.showing import SMALL, every_step, index_of, section
@@ -191,9 +191,9 @@ def test_the_note_says_which_lines_are_not_drawn(monkeypatch):
     index = index_of("digits")
     shown = "149 layers in 5 plates: 149 calls."
     assert plates("digits", 3)["note"] == shown
-    monkeypatch.setattr(words, "MAX_LINES", 100)
+    monkeypatch.setattr(plate_words, "MAX_LINES", 100)
     note = note_of_plates(index, plates_of(index, 3))
     assert note == f"{shown} 148 reads: a line is all reads between two plates; point at a cell to see its own."
-    monkeypatch.setattr(words, "MAX_SENT_READS", 147)
+    monkeypatch.setattr(plate_words, "MAX_SENT_READS", 147)
     note = note_of_plates(index, plates_of(index, 3))
     assert note == f"{shown} 148 reads are too many to draw or to light up: a line is all reads between two plates."

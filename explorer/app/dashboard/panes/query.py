@@ -16,8 +16,8 @@ from explorer.app.dashboard.panes.tool import OPENED, Tool, button, column, colu
 from explorer.app.dashboard.panes.values import run_inputs
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.queries.answers import Answer, answer as answer_of, code_of, rows_table, scale_words
-from explorer.app.queries.asking import KINDS, Query
 from explorer.app.queries.named_variables import MAX_SHOWN, UNKNOWN, UNREAD, Evidence, Variables, describe_variables
+from explorer.app.queries.query_kinds import KINDS, Query
 from explorer.app.session.close_up import LOADED
 from explorer.app.session.opening import Opened
 from explorer.backend import TorchCircuit

@@ -22,9 +22,9 @@ from explorer.rewrite import PassManager
 from explorer.runtime.choosing import fast
 from explorer.runtime.native.library import TILE_ROWS
 from explorer.runtime.plan import lower_to_plan
-from explorer.runtime.recording.passes import KERNELS_PIPELINE, WorkingKernels, passes
-from explorer.runtime.recording.records import KernelRecords
-from explorer.runtime.recording.snapshot import KernelsSnapshot, call_with
+from explorer.runtime.recording.kernel_passes import KERNELS_PIPELINE, WorkingKernels, passes
+from explorer.runtime.recording.kernel_records import KernelRecords
+from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot, call_with
 from explorer.trace import KERNELS, Listener, Recorder, Trace
 
 

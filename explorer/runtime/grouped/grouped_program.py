@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants
-from explorer.runtime.grouped.evaluation import Given, Indices, evaluate_groups
+from explorer.runtime.grouped.group_evaluation import Given, Indices, evaluate_groups
 from explorer.runtime.grouped.groups import group_calls, make_table_reads
 from explorer.runtime.grouped.kernels import step_for
 from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, columns_of, readable, why_not_precise

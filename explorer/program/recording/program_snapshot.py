@@ -13,13 +13,13 @@ from explorer.levels import Change, LevelSnapshot
 from explorer.program.editing import Edit
 from explorer.program.ir.instructions import Copy, Role, View, runs
 from explorer.program.ir.program import Program
-from explorer.program.memory.record import memory_record, why_not_shared
+from explorer.program.memory.memory_record import memory_record, why_not_shared
 from explorer.program.recording.gradients import learned_of, run_with_gradients
-from explorer.program.recording.records import Links, RecordCache, graph_of, links_of
+from explorer.program.recording.instruction_records import Links, RecordCache, graph_of, links_of
 from explorer.program.running.executor import poison
 from explorer.program.running.module import to_program_module
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.recording.snapshot import run
+from explorer.tensor.recording.tensor_snapshot import run
 from explorer.tensor.torch_io.joint import JointGraph
 from explorer.trace import MemoryRecord, NodeRecord
 

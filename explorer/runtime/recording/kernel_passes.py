@@ -7,8 +7,8 @@ from explorer.levels import Kept, Outcome, StatePass, StateRecording, WorkingSta
 from explorer.passes import PASSES as LISTED
 from explorer.rewrite import DCERequiredMode, Exactness, FunctionPassPipeline, PassRegistry
 from explorer.runtime.plan import PASSES, Plan, PlanPass, ReportSkipped
-from explorer.runtime.recording.changes import Replacement, fresh_numbers, renumbered, replacements
-from explorer.runtime.recording.records import titles_of
+from explorer.runtime.recording.call_changes import Replacement, fresh_numbers, renumbered, replacements
+from explorer.runtime.recording.kernel_records import titles_of
 from explorer.trace import KERNELS
 from explorer.trace.reasons import ANY_OPERATOR, OR
 

@@ -12,8 +12,8 @@ from explorer.graph import Graph
 from explorer.levels import Change, LevelSnapshot
 from explorer.runtime.circuit import FastCircuit
 from explorer.runtime.plan import Plan
-from explorer.runtime.recording.changes import Replacement
-from explorer.runtime.recording.records import KernelRecords, value_type
+from explorer.runtime.recording.call_changes import Replacement
+from explorer.runtime.recording.kernel_records import KernelRecords, value_type
 from explorer.runtime.recording.running import run_plan
 from explorer.runtime.work import FLOAT_BYTES, Work, measure_work, total_work
 from explorer.trace import BufferRecord, MemoryRecord, NodeRecord

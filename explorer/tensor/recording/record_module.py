@@ -20,7 +20,7 @@ from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.recording.observer import Observer
-from explorer.tensor.recording.snapshot import TensorSnapshot, run
+from explorer.tensor.recording.tensor_snapshot import TensorSnapshot, run
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub
 from explorer.tensor.rewriting.describing import Pipeline, describe_rules
 from explorer.tensor.rewriting.rewriters import check_tracks, is_tracked

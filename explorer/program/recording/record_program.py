@@ -28,14 +28,14 @@ from explorer.program.lowering import lower, lower_joint
 from explorer.program.passes import passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.recording.gradients import learned_of, run_source_with_gradients
-from explorer.program.recording.snapshot import ProgramSnapshot
+from explorer.program.recording.program_snapshot import ProgramSnapshot
 from explorer.program.running.module import to_program_module
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor.facts import parameter_graphs
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments
 from explorer.tensor.ir.variables import Apply, Constant
-from explorer.tensor.recording.record import Chosen, Imported, entries_of, import_graph, pipelines_of
+from explorer.tensor.recording.record_module import Chosen, Imported, entries_of, import_graph, pipelines_of
 from explorer.tensor.torch_io.joint import JointGraph, joint_graph
 from explorer.trace import PROGRAM, Listener, Recorder, Trace
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from explorer.graph import Graph
 from explorer.runtime.plan import KernelCall, Kind, Plan
-from explorer.runtime.recording.changes import shown
+from explorer.runtime.recording.call_changes import shown
 from explorer.runtime.work import FLOAT_BYTES, Work
 from explorer.trace import LAYER, NodeKind, NodeRecord
 

@@ -24,7 +24,7 @@ from explorer.runtime.cuda.blocks import (
 )
 from explorer.runtime.cuda.launches import Launch, Launches, LaunchIndices, Placed
 from explorer.runtime.graphs import launcher
-from explorer.runtime.grouped.evaluation import MAX_DENSITIES
+from explorer.runtime.grouped.group_evaluation import MAX_DENSITIES
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.kernel_types import SINGLE
 from explorer.runtime.packed_tensors import PackedTensors, Tables

@@ -44,7 +44,7 @@ class LaunchProgram(PlacedProgram[PackedTensors, Placed]):
         return make_packed_tensors(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
 
     def _answer_there(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
-        from explorer.runtime.cuda.evaluation import evaluate_launches
+        from explorer.runtime.cuda.launch_evaluation import evaluate_launches
 
         x = readable(x)
         if len(x) > MAX_ROWS:
