@@ -68,7 +68,7 @@ Call = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A way to call a circuit of PyJuice: its name and the arguments besides the batch."""
+    """A way to call a circuit of PyJuice: its name, and the arguments after the batch."""
 
     name: str
     arguments: Mapping[str, bool]

@@ -10,7 +10,7 @@ from benchmarks.suite import faster_median
 WIDTH, HEIGHT = 860, 400
 LEFT, TOP, PANEL_WIDTH, PANEL_HEIGHT, GAP = 70, 64, 330, 266, 90
 COLOURS = ("#d55e00", "#009e73", "#0072b2")
-"""Of the entrants in order; people with any kind of colour vision tell them apart."""
+"""The colours of the entrants, in order; people with any kind of colour vision tell them apart."""
 MARKS: Sequence[Callable[[float, float], str]] = (
     lambda x, y: f'<path d="M{x - 4.5:.1f} {y + 4:.1f}h9l-4.5 -8.5z"/>',
     lambda x, y: f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>',

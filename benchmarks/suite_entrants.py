@@ -35,7 +35,7 @@ PEER_MODES = (PEER, PEER_COMPILED, PEER_GRAPHS)
 OPPONENTS = (*PEER_MODES, HAND_WRITTEN, WRITTEN_GRAPHS)
 
 NAMES = (*BACKENDS, COMPARED, LAYERS, LAYERS_COMPILED, *OPPONENTS)
-"""Of all entrants."""
+"""The names of all entrants."""
 
 CUDA_ONLY = (LAYERS_COMPILED, PEER_GRAPHS, WRITTEN_GRAPHS)
 """Entrants that take part on CUDA only. On the CPU there are no CUDA graphs."""
@@ -47,7 +47,7 @@ CUDA_TRIALS = 3
 """Runs before anything is compared on CUDA: `torch.compile` compiles in the first, captures in the second, replays."""
 
 TOLERANCE = 1e-4
-"""Of outputs and gradients, relative: at a log-likelihood of -4400 no absolute bound holds in float32."""
+"""The relative tolerance of outputs and gradients: at a log-likelihood of -4400 no absolute bound holds in float32."""
 
 
 SETTLED_S = 0.03

@@ -50,7 +50,7 @@ T = TypeVar("T")
 MAX_LAYERS = 25
 MAX_WIDTH = 9
 MANY_VARIABLES = 4
-"""Of more variables, discrete ones have two states, so that there are at most 81 assignments."""
+"""Beyond this number, discrete variables have two states, so that there are at most 81 assignments."""
 MAX_DEGREE = 8
 """Maximum power of one input in a product, which keeps every value well within the range of float64."""
 

@@ -169,7 +169,7 @@ DRAWN = """() => [...document.querySelectorAll("[data-view] .ce-root")].map((roo
     text: text ? zoom * parseFloat(getComputedStyle(text).fontSize) : null,
   };
 })"""
-"""Of each picture: the height of its stage, that of its boxes, and the size of its titles, in pixels of the screen."""
+"""Measures each picture: the heights of its stage and of its boxes, and the size of its titles, in screen pixels."""
 LEAST_HEIGHT, LEAST_TEXT = 240, 11
 
 

@@ -74,7 +74,7 @@ def test_the_values_are_the_same_in_every_mode(model):
 @examples(10)
 @given(model=models())
 def test_counts_that_are_consistent_with_the_values_change_nothing(model):
-    """Of rows that use every unit: others keep their values anyway."""
+    """The rows use every unit; without rows, a unit keeps its values anyway."""
     circuit, rows = model
     compiled = TorchCompiler().compile(circuit).double()
     em = ExpectationMaximization(compiled, MaximizationOptions(stddev_floor=1e-9))

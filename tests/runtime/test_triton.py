@@ -46,9 +46,9 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CALLS = 2 if DEVICE == "cuda" else 1
 """On CUDA, the second call replays the graph."""
 SIZE = (4, 4) if DEVICE == "cuda" else (2, 3)
-"""Of the images of tests of values: with regions that are divided in two ways, and mixed."""
+"""The size of images in tests of values: some regions are divided in two ways, and mixed."""
 SMALL = (4, 4) if DEVICE == "cuda" else (1, 3)
-"""Of the images of the other tests."""
+"""The size of images in all other tests."""
 INTERPRETS = os.environ.get("TRITON_INTERPRET") == "1"
 
 runs_kernels = pytest.mark.skipif(DEVICE == "cpu" and not INTERPRETS, reason="runs in the process of the interpreter")

@@ -68,7 +68,7 @@ class Reader:
 
 
 SECONDS_PER_RUN = 0.2
-"""Of the forty seconds that the repeats may take, on the clock of the tests."""
+"""The time of a run on the clock of the tests; all repeats may take forty seconds."""
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.fuzzing import examples
 from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_circuit
 
 MIN_P = 1e-5
-"""Of hundreds of right chi-square tests, none is expected below it; a wrong distribution is far below."""
+"""Smallest accepted p-value: hundreds of right chi-square tests stay above; a wrong distribution is far below."""
 
 
 def seeded(seed: int) -> torch.Generator:

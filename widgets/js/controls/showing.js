@@ -51,7 +51,7 @@ export function makeShowing({ announce }, store, { camera, hint, words }) {
  * @typedef {{json: string, coordinates: Uint8Array}} Sent
  */
 
-/** What determines a picture besides its step. */
+/** What determines a picture in addition to its step. */
 const LOOK = ["mode", "colour_by", "group_by"];
 
 /** @param {string} base64 */

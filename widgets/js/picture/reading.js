@@ -41,11 +41,11 @@ export function readPicture(json, bytes, insist = false) {
   checkVersion("The picture has", raw.version);
   if (!Array.isArray(raw.nodes)) throw new Error("The picture has no list of nodes.");
   const floats = asFloats(bytes);
-  const besides = raw.other && Array.isArray(raw.other.nodes) ? raw.other.nodes.length : 0;
-  const fits = floats.length === 4 * (raw.nodes.length + besides) && floats.every(Number.isFinite);
+  const others = raw.other && Array.isArray(raw.other.nodes) ? raw.other.nodes.length : 0;
+  const fits = floats.length === 4 * (raw.nodes.length + others) && floats.every(Number.isFinite);
   if (!fits && !insist) return "wait";
   const picture = build(raw, fits ? floats : null, 0);
-  if (besides) picture.other = build(raw.other, fits ? floats : null, 4 * raw.nodes.length);
+  if (others) picture.other = build(raw.other, fits ? floats : null, 4 * raw.nodes.length);
   return picture;
 }
 
