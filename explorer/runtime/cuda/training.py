@@ -28,7 +28,7 @@ TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)
 
 @dataclass(frozen=True, eq=False)
 class OnDevice:
-    """Indices, and by launch whether reads are the only ones of a call: they depend neither on x nor on parameters."""
+    """Indices, and by launch whether reads are the only ones of a kernel call; independent of x and parameters."""
 
     device: torch.device
     placed: Placed

@@ -29,16 +29,16 @@ NS_PER_FLOP, NS_PER_BYTE, NS_PER_VALUE = 0.01, 0.04, 0.15
 """The time of kernel calls on one thread of a server (Zen 4, 2026), nearly; values are what they read and write."""
 
 MIN_NS = 1e5
-"""Per thread: in calls that take less, threads would wait for each other longer than they compute."""
+"""Per thread: in evaluations that take less, threads would wait for each other longer than they compute."""
 
 PARTS = 4
-"""A part of the calls costs at most 1/PARTS of a thread's equal share."""
+"""A part of the kernel calls costs at most 1/PARTS of a thread's equal share."""
 
 MAX_SLOWDOWN = 1.15
 """Largest work of a thread, relative to an equal share."""
 
 MAX_UNDIVIDED = 8
-"""Treat calls as a chain if peeling off unread calls this many times does not split them."""
+"""Treat kernel calls as a chain if peeling off unread calls this many times does not split them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SharedCalls:
     ns_per_row: float
 
     def pays(self, rows: int) -> bool:
-        """Return whether a call of some rows takes long enough for these threads."""
+        """Return whether an evaluation of some rows takes long enough for these threads."""
         return rows * self.ns_per_row >= MIN_NS * (len(self.counts) - 1)
 
 

@@ -151,15 +151,15 @@ class NativeTraining(ctypes.Structure):
     num_rows: Integer  # of all tables
     most_states: Integer  # of one table
     gradient_floats: Integer  # of one row, in all places
-    weight_floats: Integer  # of the largest call
-    block_floats: Integer  # of a term of the largest call
+    weight_floats: Integer  # of the largest kernel call
+    block_floats: Integer  # of a term of the largest kernel call
     max_terms: Integer
     widest: Integer  # row
 
 
 @record
 class NativeInput(ctypes.Structure):
-    """The rows of x of a call."""
+    """The rows of x in an evaluation or a training step."""
 
     x: Annotated[int, "const void*"]  # (rows, columns)
     type: Integer  # an InputType
@@ -189,7 +189,7 @@ class NativeShare(ctypes.Structure):
 
 @record
 class NativeEvaluationCall(ctypes.Structure):
-    """The shares of a call, and the memory of its threads.
+    """The shares of an evaluation, and the memory of its threads.
 
     Threads take shares in order: one that waits waits for shares that others have begun, whatever their number.
     """
@@ -245,8 +245,8 @@ class NativeForwardCall(ctypes.Structure):
 class NativeBackwardCall(ctypes.Structure):
     """The backward pass of some tiles, and the memory of its threads.
 
-    Threads take tiles in order, and go back through a call with parameters after the tile before has: so all add to the
-    same gradients in one order, whichever threads take them.
+    Threads take tiles in order, and go back through a kernel call with parameters after the tile before has: so all add
+    to the same gradients in one order, whichever threads take them.
     """
 
     circuit: Annotated[int, "const Circuit*"]
@@ -254,7 +254,7 @@ class NativeBackwardCall(ctypes.Structure):
     input: Annotated[int, "const Input*"]
     tiles: Annotated[int, "const KeptTile*"]
     num_tiles: Integer
-    turns: Integers  # of each call: begins when the tile before has gone back through as many
+    turns: Integers  # of each kernel call: begins when the tile before has gone back through as many
     of_outputs: Annotated[int, "const float*"]  # the gradients of all outputs, times `by`
     by: Double
     workspaces: Annotated[int, "char* const*"]  # of each thread
