@@ -3,11 +3,10 @@
 import pytest
 
 import explorer
-from explorer.passes import ON_REQUEST, PASSES, purposes_of
+from explorer.passes import OMITTED_BY_DEFAULT, ON_REQUEST, PASSES, purposes_of
 from explorer.recording import lowered_level
-from explorer.runtime.plan import PASSES as CALL_PASSES
 from explorer.templates import load_named
-from explorer.trace import COMPILED, KERNELS, LEVELS
+from explorer.trace import COMPILED, LEVELS
 
 LOWERED = [level for level in LEVELS if level != COMPILED]
 
@@ -22,13 +21,9 @@ def test_page_lists_the_registered_passes(level: str):
 @pytest.mark.parametrize("level", LOWERED)
 def test_default_pipeline_is_the_page(level: str):
     listed = [entry.name for entry in PASSES[level]]
-    omitted = {"OptimizeReduceMean"} & set(listed)
-    assert [one.pass_id for one in lowered_level(level).pipeline] == [name for name in listed if name not in omitted]
+    ran = [name for name in listed if name not in OMITTED_BY_DEFAULT]
+    assert [one.pass_id for one in lowered_level(level).pipeline] == ran
     assert not {entry.name for entry in ON_REQUEST.get(level, ())} & set(listed)
-
-
-def test_fast_circuits_run_the_passes_of_the_page():
-    assert list(CALL_PASSES) == list(purposes_of(KERNELS))
 
 
 def test_compilation_runs_the_passes_of_the_page():

@@ -6,7 +6,7 @@ from explorer.backend import TorchHadamardLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
 from explorer.graph import Graph
-from explorer.runtime.plan import PASSES, KernelCall, Kind, Plan, lower_to_plan, run_passes
+from explorer.runtime.plan import KernelCall, Kind, Plan, lower_to_plan, run_passes
 from explorer.runtime.plan.order import depth_first, with_slots, without_unused
 from explorer.runtime.plan.passes import combine_tables
 from explorer.runtime.plan.products import multiply_densities, multiply_within_sums, split_products
@@ -153,7 +153,3 @@ def test_a_layer_of_another_class_has_no_kernel_calls():
     circuit.graph = Graph({**circuit.graph.nodes, node: louder}, circuit.graph.inputs, circuit.graph.outputs)
     with pytest.raises(LoweringError, match=rf"layer {node} \(Louder\) has no kernel call"):
         lower_to_plan(circuit)
-
-
-def test_every_pass_says_what_it_does():
-    assert all(one.doc for one in PASSES.values())

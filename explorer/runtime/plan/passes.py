@@ -1,4 +1,4 @@
-"""The passes on kernel calls in their order, and the one that makes tables.
+"""The passes on kernel calls, and the one that makes tables. `explorer/passes.py` has their order.
 
 What depends on one variable only is a table: a sum of such tables is computed for all values of the variable once. At
 inference the weights of such a sum are constants, so that its matrix product becomes a look-up.
@@ -6,9 +6,9 @@ inference the weights of such a sum are constants, so that its matrix product be
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import getdoc
 from types import MappingProxyType
 
+from explorer.passes import CALLS
 from explorer.runtime.kernel_types import Kind
 from explorer.runtime.plan.kernel_calls import KernelCall, Plan, ReportSkipped, ignore_reason
 from explorer.runtime.plan.order import depth_first, with_slots, without_unused
@@ -57,11 +57,6 @@ class PlanPass:
     change: Callable[[Plan, ReportSkipped], Plan]
     looks_at: tuple[Kind, ...] = ()
 
-    @property
-    def doc(self) -> str:
-        """Return what it does, in one sentence."""
-        return (getdoc(self.change) or "").partition("\n")[0]
-
 
 PASSES: Mapping[str, PlanPass] = MappingProxyType(
     {
@@ -78,14 +73,14 @@ PASSES: Mapping[str, PlanPass] = MappingProxyType(
 
 def run_passes(plan: Plan, report_skipped: ReportSkipped = ignore_reason) -> Plan:
     """Run all passes, so that the calls can be evaluated."""
-    for one in PASSES.values():
-        plan = one.change(plan, report_skipped)
+    for entry in CALLS:
+        plan = PASSES[entry.name].change(plan, report_skipped)
     return plan
 
 
 def run_training_passes(plan: Plan) -> Plan:
     """Run the passes of training: tables are not combined, as the sums that would be part of them are trained."""
-    for name, one in PASSES.items():
-        if name not in ("combine-tables", "slots"):
-            plan = one.change(plan, ignore_reason)
+    for entry in CALLS:
+        if entry.name not in ("combine-tables", "slots"):
+            plan = PASSES[entry.name].change(plan, ignore_reason)
     return plan
