@@ -16,7 +16,6 @@ from explorer.backend import (
     TorchEmbeddingLayer,
     TorchEvidenceLayer,
     TorchGaussianLayer,
-    TorchInputLayer,
     TorchLayer,
     TorchPolynomialLayer,
     TorchRearrangeLayer,
@@ -96,15 +95,15 @@ def rows_of(circuit: TorchCircuit) -> Tensor:
     return X[:, : circuit.num_variables]
 
 
-def test_the_table_has_every_type_of_input_layer():
-    """That of inner layers is tested where it is."""
-    kinds: list[type] = [TorchInputLayer]
+ALL = (*INPUTS, *CIRCUITS)
+
+
+def test_every_type_of_layer_of_the_package_is_run_here():
+    """Each needs kernel calls (`plan/lowering.py`) and an entry of `INPUTS` or of `CIRCUITS`."""
+    kinds: list[type] = [TorchLayer]
     for kind in kinds:
         kinds += [one for one in kind.__subclasses__() if one.__module__.startswith("explorer.backend.")]
-    assert {kind for kind in kinds if not kind.__abstractmethods__} == set(INPUTS)
-
-
-ALL = (*INPUTS, *CIRCUITS)
+    assert {kind for kind in kinds if not kind.__abstractmethods__} == set(ALL)
 
 
 @pytest.mark.parametrize("backend", ["native", "torch"])
@@ -139,7 +138,7 @@ def test_a_layer_has_a_triton_kernel_unless_it_is_listed(kind: type[TorchLayer])
         plan_launches(plan)
 
 
-def test_the_layer_of_a_user_is_refused_as_one():
+def test_a_layer_without_a_kernel_call_is_refused_with_a_backend_that_runs_it():
     circuit = CIRCUITS[TorchRearrangeLayer]()
 
     class Reversed(TorchRearrangeLayer):
@@ -152,7 +151,7 @@ def test_the_layer_of_a_user_is_refused_as_one():
         {**circuit.graph.nodes, node: made}, circuit.graph.inputs, circuit.graph.outputs
     )
     with pytest.raises(
-        LoweringError, match=r"\(Reversed\) has no kernel call: a layer that a user declares runs in PyTorch"
+        LoweringError, match=r"\(Reversed\) has no kernel call: the backend 'torch' runs its circuit"
     ):
         fast(circuit, backend="native")
 

@@ -118,7 +118,7 @@ def _inner(
         terms = len(inputs) if kind in (TorchSumLayer, TorchMixingLayer) else 1
         return emit(KernelCall(COMPUTED[kind], width, (source,), inputs, terms))
     raise LoweringError(
-        f"layer {source.layer} ({kind.__name__}) has no kernel call: a layer that a user declares runs in PyTorch"
+        f"layer {source.layer} ({kind.__name__}) has no kernel call: the backend 'torch' runs its circuit"
     )
 
 
