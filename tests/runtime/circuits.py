@@ -53,6 +53,18 @@ QUICK_CIRCUITS = [
 """The circuits of the gallery that the backends are compared on; of these the native one always has the largest."""
 
 
+FIXED_PASSES = (
+    "without-unused",
+    "combine-tables",
+    "multiply-densities",
+    "split-products",
+    "multiply-within-sums",
+    "depth-first",
+    "slots",
+)
+"""The pipeline of traces that tests describe step by step, so that a new pass changes none of them."""
+
+
 def leaf(values: ArrayLike) -> TensorParameter:
     """A learned parameter that starts with these values."""
     array = np.asarray(values)

@@ -31,23 +31,11 @@ from explorer.trace.trace_files import trace_to_json
 from explorer.views import TraceIndex, sentence_of
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
-from tests.runtime.circuits import assert_equal, doubled, has_compiler
+from tests.runtime.circuits import FIXED_PASSES, assert_equal, doubled, has_compiler
 from tests.strategies import circuits, random_inputs as some_rows
 from tests.symbolic.building import coin
 
 SMALL = [name for name in gallery.names() if name not in ("mnist", "poon-domingos", "sos")]
-
-
-PASSES = (
-    "without-unused",
-    "combine-tables",
-    "multiply-densities",
-    "split-products",
-    "multiply-within-sums",
-    "depth-first",
-    "slots",
-)
-"""A fixed set, so that a new pass changes no recorded sentence."""
 
 
 def pairs_of_coins() -> Trace:
@@ -56,7 +44,7 @@ def pairs_of_coins() -> Trace:
     coins = [b.sum(b.add(coin(at, probs=Parameterization()((2, 2)))), num_units=2) for at in range(4)]
     pairs = [b.sum(b.hadamard(*coins[at : at + 2]), num_units=2) for at in (0, 2)]
     circuit = b.build(b.sum(b.hadamard(*pairs), num_units=1))
-    return explorer.record(circuit, level="kernels", compiler={"optimize": False}, batch_size=4, pipeline=PASSES)
+    return explorer.record(circuit, level="kernels", compiler={"optimize": False}, batch_size=4, pipeline=FIXED_PASSES)
 
 
 def sentences(trace: Trace) -> list[list[str]]:
@@ -209,7 +197,7 @@ def test_products_of_densities_are_one_call_and_long_products_have_parts():
     densities = [b.add(GaussianLayer(scope=(at,), num_output_units=2, mean=zeros, stddev=ones)) for at in range(3)]
     coins = [b.sum(b.add(coin(at, probs=Parameterization()((2, 2)))), num_units=2) for at in range(3, 8)]
     circuit = b.build(b.sum(b.hadamard(*densities, *coins), num_units=1))
-    trace = explorer.record(circuit, level="kernels", compiler={"optimize": False}, pipeline=PASSES)
+    trace = explorer.record(circuit, level="kernels", compiler={"optimize": False}, pipeline=FIXED_PASSES)
     assert sentences(trace)[3:5] == snapshot(
         [
             [

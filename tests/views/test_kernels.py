@@ -25,12 +25,13 @@ from explorer.views.messages import caption_of
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.plates.plates_svg import cells_of, plate_elements
 from explorer_widgets.schema import NodeView, PictureView, PlateView
+from tests.runtime.circuits import FIXED_PASSES
 from tests.views.showing import section
 
 
 @pytest.fixture(scope="module")
 def index() -> TraceIndex:
-    return TraceIndex(explorer.record(load_named("digits"), level=KERNELS))
+    return TraceIndex(explorer.record(load_named("digits"), level=KERNELS, pipeline=FIXED_PASSES))
 
 
 def described(plate: Plate) -> tuple[str, int, int]:

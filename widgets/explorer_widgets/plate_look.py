@@ -57,8 +57,9 @@ class SheetsLook(TypedDict):
 
 
 class MarkLook(TypedDict):
-    """The outline of a marked cell; `line` is a role."""
+    """Words for the legend, and the outline of a marked cell; `line` is a role."""
 
+    words: str
     line: str
     width: float
     dash: list[float]

@@ -26,15 +26,9 @@ from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
 from explorer.views.request import Request
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT
+from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import ColourBy, EdgeView, LegendItem, LinkView, LookView, Mode, NodeView, PictureView
 from explorer_widgets.theme import KINDS
-
-MARKS = {
-    "matched": "part of a match",
-    "new": "made by this step",
-    "lost": "lost a conflict",
-    "near-miss": "near miss",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +138,7 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured
         items += _items("line", [("viewLine", "read as a view, nothing is copied")])
     if any(edge["copied_bytes"] for edge in edges):
         items += _items("line", [("copyLine", "read by copying")])
-    return items + _items("mark", ((mark, text) for mark, text in MARKS.items() if mark in marks))
+    return items + _items("mark", ((mark, look["words"]) for mark, look in PLATES["marks"].items() if mark in marks))
 
 
 def link_legend(links: Sequence[LinkView]) -> list[LegendItem]:

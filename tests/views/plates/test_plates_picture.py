@@ -119,8 +119,10 @@ def test_lines_between_cells_are_the_edges_between_their_plates(name):
 
 
 def test_the_legend_names_what_occurs():
-    texts = {(item["channel"], item["role"]) for item in plates("digits", 8)["legend"]}
-    assert texts == {
+    view = plates("digits", 8)
+    items = {(item["channel"], item["role"]) for item in view["legend"]}
+    marks = {("mark", mark) for plate in insides(view) for mark in plate.get("marks", {})}
+    assert items - marks == {
         ("cell", "input"),
         ("cell", "sum"),
         ("cell", "fused"),
@@ -129,6 +131,12 @@ def test_the_legend_names_what_occurs():
         ("line", "edge"),
         ("line", "copyLine"),
     }
+
+
+def test_the_legend_names_the_marks_of_the_cells():
+    view = plates("conflict", 3)
+    marks = {mark for plate in insides(view) for mark in plate.get("marks", {})}
+    assert {item["role"] for item in view["legend"] if item["channel"] == "mark"} == marks
 
 
 def test_missed_folds_are_links_with_their_reason_once_folding_has_begun():

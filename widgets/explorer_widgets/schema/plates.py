@@ -49,7 +49,7 @@ class PlateView(TypedDict):
     shape: str
     """The shapes of its parameters: `64×16×17`."""
     marks: NotRequired[dict[str, list[int]]]
-    """Cells by what happened to them: `matched`, `lost`, `near-miss`, `new`."""
+    """Cells by what happened to them; `marks` in `theme.json` lists the marks."""
     times: NotRequired[list[HalfBarView]]
     """Only if the calls of the plate were measured."""
 
