@@ -1,7 +1,7 @@
 """Every pass of every level, by name and in order, with its purpose.
 
-The pipelines of all levels are built from this page, and `circuit-explorer rules` prints it. A pass that runs several
-times has its purpose where it runs first. Passes in `ON_REQUEST` are in no default pipeline.
+All levels run their passes in the order of this page, and `circuit-explorer rules` prints it. A pass that runs several
+times has its purpose where it runs first. Those in `ON_REQUEST` and `OMITTED_BY_DEFAULT` are in no default pipeline.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,6 +32,7 @@ FOLDING = (
     Listed("order slices", "Order the slices of folded layers so that more reads are views, if the option is set."),
     Listed("fold", "Fold the layers of each level that agree into one, level by level."),
 )
+"""The compiler runs these two itself, as one depends on an option and the other has a step per level of the circuit."""
 
 # ---- tensor: operators.
 
@@ -185,7 +186,7 @@ PASSES: Mapping[str, tuple[Listed, ...]] = {
     PROGRAM: MEMORY,
     KERNELS: CALLS,
 }
-"""The passes of each level in the order in which they run."""
+"""The passes of each level in the order in which they run, those in `OMITTED_BY_DEFAULT` where a pipeline has them."""
 
 ON_REQUEST: Mapping[str, tuple[Listed, ...]] = {
     TENSOR: (

@@ -1,6 +1,6 @@
 """The kinds of calls, and the limits and sizes that Python, C++ and Triton share, each declared once.
 
-A new kind of kernel is a row of `Kind` and its kernels; `native/structures.py` writes all of this as a C++ header.
+`native/structures.py` writes all of this as a C++ header. The end of README.md says what else a new kernel needs.
 """
 
 from collections.abc import Mapping

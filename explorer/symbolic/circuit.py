@@ -163,17 +163,17 @@ class Circuit:
     @cached_property
     def is_smooth(self) -> Finding:
         """Whether all inputs of each sum have the same scope; if not, with the reason."""
-        return structure.smooth(self.graph, self.scopes)
+        return structure.is_smooth(self.graph, self.scopes)
 
     @cached_property
     def is_decomposable(self) -> Finding:
         """Whether the inputs of each product have disjoint scopes; if not, with the reason."""
-        return structure.decomposable(self.graph, self.scopes)
+        return structure.is_decomposable(self.graph, self.scopes)
 
     @cached_property
     def is_structured_decomposable(self) -> Finding:
         """Whether all products over a scope split it in the same way; if not, with the reason."""
-        return structure.structured_decomposable(self.graph, self.scopes)
+        return structure.is_structured_decomposable(self.graph, self.scopes)
 
     @cached_property
     def is_deterministic(self) -> Finding:
@@ -181,9 +181,9 @@ class Circuit:
 
         If it cannot be shown from fixed zeros, the finding does not hold, and its reason says where.
         """
-        from explorer.symbolic.structure import deterministic
+        from explorer.symbolic.structure import is_deterministic
 
-        return deterministic(self.graph, self.scopes)
+        return is_deterministic(self.graph, self.scopes)
 
     def require(
         self,

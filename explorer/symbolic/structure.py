@@ -39,7 +39,7 @@ class Finding:
         return self.holds
 
 
-def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
+def is_smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """The inputs of every sum layer depend on the same variables."""
     for node, layer in graph.nodes.items():
         if not _adds(layer):
@@ -51,7 +51,7 @@ def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     return Finding(True)
 
 
-def decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
+def is_decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """The inputs of every product layer depend on disjoint variables."""
     for node, layer in graph.nodes.items():
         if _multiplies(layer):
@@ -61,9 +61,9 @@ def decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     return Finding(True)
 
 
-def structured_decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
+def is_structured_decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """The circuit is smooth and decomposable, and all products over one scope split it in the same way."""
-    for finding in (smooth(graph, scopes), decomposable(graph, scopes)):
+    for finding in (is_smooth(graph, scopes), is_decomposable(graph, scopes)):
         if not finding:
             return finding
     splits: dict[Scope, tuple[int, tuple[Scope, ...]]] = {}
@@ -92,7 +92,7 @@ Reads = tuple[UnitKind, Iterable[Sequence[Position]]]
 """The operation that computes the units of a layer, and the units that each one reads."""
 
 
-def deterministic(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
+def is_deterministic(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """At each assignment, at most one term of each sum unit is nonzero, for all values of the learned parameters.
 
     Shown by known zeros: fixed tables with zeros (a literal of a logic circuit is one) and fixed weights that are zero.

@@ -1,7 +1,8 @@
 """Lifetimes of buffers, and the memory plan: an offset for each, so that buffers that are alive together share no byte.
 
 Finding the smallest plan is NP-hard (Buchsbaum et al. 2003, OPT versus LOAD in dynamic storage allocation). As in the
-planners of PyTorch and TensorFlow Lite, each buffer in some order goes into the lowest gap that it fits in. Buffers
+planners of PyTorch and TensorFlow Lite, each buffer in some order goes into the lowest gap that it fits in. All buffers
+of a device share one block of memory, often called an arena. Buffers
 are first placed as they come, as an allocator would, which takes linear time. If that is not optimal, several orders
 are tried; then the best of their plans are repaired: the buffers at the top are placed first, as long as that may help.
 """
