@@ -3,9 +3,7 @@
 from explorer.templates import gallery as gallery
 from explorer.templates.data_circuits import (
     IMAGE_REGION_GRAPHS as IMAGE_REGION_GRAPHS,
-    TABLE_REGION_GRAPHS as TABLE_REGION_GRAPHS,
     image_data as image_data,
-    tabular_data as tabular_data,
 )
 from explorer.templates.gallery import Gallery as Gallery, load_named as load_named
 from explorer.templates.inputs import (

@@ -16,7 +16,7 @@ from explorer.runtime.backends import NativeBackend
 from explorer.runtime.kernel_types import TUCKER_VECTORS
 from explorer.runtime.plan import Kind, lower_to_plan
 from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
-from explorer.templates import BinomialInput, load_named, tabular_data
+from explorer.templates import BinomialInput, build_circuit, load_named, random_binary_tree
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
@@ -204,13 +204,20 @@ def test_what_all_logits_of_a_variable_have_in_common_rounds_nothing(common: flo
         assert_trains(circuit, torch.randint(17, (rows, 64), generator=torch.Generator().manual_seed(rows)))
 
 
+def binomial_circuit(total_count: int, num_variables: int, num_units: int) -> Circuit:
+    return build_circuit(
+        random_binary_tree(num_variables),
+        inputs=BinomialInput(total_count),
+        sum_product_layer="cp",
+        num_input_units=num_units,
+        num_sum_units=num_units,
+    )
+
+
 @pytest.mark.parametrize("total_count", [20, 100])
 def test_binomial_distributions_with_large_logits_are_right(total_count: int):
     """Probabilities near 1 are a sigmoid: they were rounded before the kernels read what is left to 1."""
-    inputs = [BinomialInput(total_count)] * 5
-    circuit = compile_circuit(
-        tabular_data(inputs=inputs, num_input_units=65, num_sum_units=65, sum_product_layer="cp"), fold=True
-    )
+    circuit = compile_circuit(binomial_circuit(total_count, num_variables=5, num_units=65), fold=True)
     with torch.no_grad():
         for parameter in circuit.parameters():
             parameter.mul_(10)
@@ -219,10 +226,7 @@ def test_binomial_distributions_with_large_logits_are_right(total_count: int):
 
 @pytest.mark.parametrize("logit", [20.0, -20.0])
 def test_binomial_distributions_of_which_all_logits_are_large_are_right(logit: float):
-    circuit = compile_circuit(
-        tabular_data(inputs=[BinomialInput(7)] * 3, num_input_units=5, num_sum_units=5, sum_product_layer="cp"),
-        fold=True,
-    )
+    circuit = compile_circuit(binomial_circuit(7, num_variables=3, num_units=5), fold=True)
     names = [name for name in circuit.leaf_state() if name.endswith(".probs")]
     state = circuit.leaf_state()
     circuit.load_leaf_state({**state, **{name: torch.full_like(state[name], logit) for name in names}})

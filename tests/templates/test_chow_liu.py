@@ -10,13 +10,12 @@ from explorer.errors import DataTypeError, ShapeError, UnknownNameError, ValueRa
 from explorer.templates import (
     CategoricalInput,
     GaussianInput,
+    build_circuit,
     categorical_mutual_information,
     chow_liu_parents,
     chow_liu_tree,
     gaussian_mutual_information,
-    image_data,
     mixed_mutual_information,
-    tabular_data,
 )
 
 CHAIN = (3, 0, 4, 1, 2)  # the order of the variables along the chain
@@ -143,33 +142,12 @@ def test_mixed_mutual_information_between_a_class_and_its_measurement():
 def test_a_table_of_mixed_columns_becomes_a_circuit():
     table = np.concatenate([categorical_chain(), gaussian_chain()], axis=1)
     specs = [CategoricalInput(3)] * 5 + [GaussianInput()] * 5
-    circuit = tabular_data(
-        "chow-liu-tree", inputs=specs, num_input_units=2, sum_product_layer="cp-t", num_sum_units=2, data=table
+    tree = chow_liu_tree(table, ["categorical"] * 5 + ["gaussian"] * 5)
+    circuit = build_circuit(
+        tree, inputs=dict(enumerate(specs)), num_input_units=2, sum_product_layer="cp-t", num_sum_units=2
     )
     assert circuit.is_structured_decomposable
     assert circuit.scope == tuple(range(10))
-
-
-@pytest.mark.parametrize("bins", [None, 2])
-@pytest.mark.parametrize("name", ["categorical", "gaussian"])
-def test_images_are_accepted_as_data(name, bins):
-    images = np.random.default_rng(0).integers(16, size=(50, 1, 3, 3))
-    circuits = [
-        image_data(
-            (1, 3, 3),
-            "chow-liu-tree",
-            input_layer=name,
-            num_categories=16,
-            num_input_units=2,
-            sum_product_layer="cp",
-            num_sum_units=2,
-            data=data,
-            num_bins=bins,
-        )
-        for data in (images, images[:, 0], images.reshape(50, 9))
-    ]
-    assert str(circuits[0]) == str(circuits[1]) == str(circuits[2])
-    assert circuits[0].is_structured_decomposable
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from explorer.symbolic import Circuit
 from explorer.templates import (
     CategoricalInput,
     RegionGraph,
+    build_circuit,
     chow_liu_tree,
     fully_factorized_regions,
     hmm,
@@ -18,7 +19,6 @@ from explorer.templates import (
     quad_graph,
     quad_tree,
     random_binary_tree,
-    tabular_data,
     tensor_train,
 )
 
@@ -205,8 +205,12 @@ def test_table_circuits_have_the_peers_layers():
     data_modalities = pytest.importorskip("cirkit.templates.data_modalities")
     torch = pytest.importorskip("torch")
     options = {"num_input_units": 3, "sum_product_layer": "cp", "num_sum_units": 3}
-    for name in ("random-binary-tree", "chow-liu-tree"):
-        circuit = tabular_data(name, inputs=[CategoricalInput(4)] * 6, data=TABLE, **options)
+    trees = {
+        "random-binary-tree": random_binary_tree(6),
+        "chow-liu-tree": chow_liu_tree(TABLE, "categorical", num_categories=4),
+    }
+    for name, tree in trees.items():
+        circuit = build_circuit(tree, inputs=CategoricalInput(4), **options)
         peer = data_modalities.tabular_data(
             name,
             data=torch.from_numpy(TABLE),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from explorer.errors import CircuitError, DataTypeError, ScopeError, ShapeError, UnknownNameError, ValueRangeError
+from explorer.errors import CircuitError, ScopeError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
@@ -31,7 +31,6 @@ from explorer.templates import (
     quad_graph,
     random_binary_tree,
     sum_chain,
-    tabular_data,
     tensor_train,
     tucker,
 )
@@ -168,11 +167,14 @@ def test_a_custom_block_with_sums_and_products_computes_what_it_says(mixing):
     np.testing.assert_allclose(found.sum(0), 1.0, rtol=1e-12)
 
 
-def test_a_table_has_one_input_spec_for_each_column():
+def test_a_circuit_has_an_input_spec_for_each_variable():
     specs = [CategoricalInput(3), GaussianInput(), BinomialInput(4), EmbeddingInput(2)]
-    circuit = tabular_data(inputs=specs, num_input_units=2, sum_product_layer="cp", num_sum_units=2)
-    inputs = {layer.scope: type(layer).__name__ for layer in circuit.layers if isinstance(layer, InputLayer)}
-    assert [inputs[(v,)] for v in range(4)] == ["CategoricalLayer", "GaussianLayer", "BinomialLayer", "EmbeddingLayer"]
+    inputs = dict(enumerate(specs))
+    circuit = build_circuit(
+        random_binary_tree(4), inputs=inputs, num_input_units=2, sum_product_layer="cp", num_sum_units=2
+    )
+    names = {layer.scope: type(layer).__name__ for layer in circuit.layers if isinstance(layer, InputLayer)}
+    assert [names[(v,)] for v in range(4)] == ["CategoricalLayer", "GaussianLayer", "BinomialLayer", "EmbeddingLayer"]
 
 
 def test_a_fully_factorized_circuit_multiplies_its_inputs():
@@ -265,11 +267,6 @@ def test_a_sum_chain_ends_in_one_unit():
         (lambda: small_image(sum_product_layer="svd"), UnknownNameError, "cp-t"),
         (lambda: small_image(shape=(3, 3)), ShapeError, "channels"),
         (lambda: small_image(num_sum_units=0), ValueRangeError, "num_sum_units"),
-        (lambda: small_image("chow-liu-tree"), ShapeError, "pass data="),
-        (lambda: small_image("chow-liu-tree", data=np.zeros((5, 8), dtype=int)), ShapeError, r"\(5, 8\)"),
-        (lambda: small_image("chow-liu-tree", data=np.zeros(5), shape=(2, 1, 1)), ShapeError, r"\(5,\)"),
-        (lambda: small_image("chow-liu-tree", data=np.full((5, 9), 0.5), num_bins=2), DataTypeError, "fractions"),
-        (lambda: small_image("chow-liu-tree", data=np.zeros((5, 9), dtype=int), num_bins=3), ValueRangeError, "bins"),
         (lambda: small_image(linear_tree(3), num_categories=0), CircuitError, "must be positive"),
         (lambda: CategoricalInput(2, Parameterization(), Parameterization())(0, 2), ShapeError, "not both"),
         (lambda: hmm((0, 2), num_latent_states=2), ScopeError, "permutation"),

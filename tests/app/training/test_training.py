@@ -17,7 +17,7 @@ from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
 from explorer.learning.structures import independent_pixels_bits
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, ConstantInitializer, Parameterization, TensorParameter
-from explorer.templates import GaussianInput, fully_factorized, gallery, image_data, tabular_data
+from explorer.templates import GaussianInput, build_circuit, fully_factorized, gallery, image_data, random_binary_tree
 
 HELD_OUT_BITS = 2.10
 """The bound for 20 epochs; three seeds reached 2.036, 2.055 and 2.051, and independent pixels 2.407."""
@@ -376,7 +376,9 @@ def test_a_circuit_over_real_numbers_is_a_density(digits):
     rows = torch.randn(500, 5, generator=torch.Generator().manual_seed(0))
     real = ImageData("real", rows[:400], rows[400:], 0, (1, 1, 5))
     circuit = TorchCompiler().compile(
-        tabular_data(inputs=[GaussianInput()] * 5, num_input_units=4, num_sum_units=4, sum_product_layer="cp")
+        build_circuit(
+            random_binary_tree(5), inputs=GaussianInput(), num_input_units=4, num_sum_units=4, sum_product_layer="cp"
+        )
     )
     assert train(circuit, real, options).is_density
     assert not train(image_circuit(), digits, options).is_density
