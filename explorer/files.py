@@ -215,15 +215,14 @@ def _unpack(raw: bytes, where: str, max_bytes: int) -> bytes:
 
 
 def check_format(data: object, wanted: str, version: int, where: str) -> Mapping[str, Any]:
-    """Return the data if it has this format, in no newer version. Raises: FileFormatError."""
+    """Return the data if it has this format and version. Raises: FileFormatError."""
     if not isinstance(data, dict):
         raise FileFormatError(f"{where}: expected format {wanted!r}, found a {type(data).__name__}")
     content = cast("Mapping[str, Any]", data)
     if content.get("format") != wanted:
         raise FileFormatError(f"{where}: expected format {wanted!r}, found {content.get('format')!r}")
     found = content.get("version")
-    if type(found) is not int or not 1 <= found <= version:
-        raise FileFormatError(
-            f"{where}: this program reads {wanted} version {version}; found {found!r}: use a newer program"
-        )
+    if type(found) is not int or found != version:
+        advice = "make the file again" if type(found) is int and found < version else "use a newer program"
+        raise FileFormatError(f"{where}: this program reads {wanted} version {version}; found {found!r}: {advice}")
     return content

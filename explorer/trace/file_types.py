@@ -179,8 +179,8 @@ def _node(config: Test, depth: int = 0) -> Test:
         _node(NESTED_CONFIG, depth + 1)(value)
 
     inside = {"about": ABOUT, "parameters": _mapping_of(PARAMETER), "nested": _mapping_of(nested)}
-    names = {"kind": TEXT, "title": TEXT, "scope": _maybe(SCOPES)}
-    return _record({"type": TEXT, "folds": SIZE, "config": config}, {**names, **inside})
+    names = {"type": TEXT, "kind": TEXT, "title": TEXT}
+    return _record({**names, "folds": SIZE, "config": config}, {"scope": _maybe(SCOPES), **inside})
 
 
 def _refusal(value: Any, depth: int = 0) -> None:
@@ -209,6 +209,8 @@ STEP = _record(
         "replaced": _list_of(_row(ID, COUNT)),
         "rewired": _list_of(_row(ID, IDS)),
         "outputs": IDS,
+        "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)),
+        "part": SIZE,
         "level": TEXT,
         "changed": FLAG,
         "stats": _mapping_of(INTEGER),
@@ -226,9 +228,6 @@ STEP = _record(
         "notes": TEXTS,
         "operator": APPLIED,
         "reads": _list_of(_row(_maybe(ID), TEXT, TEXT, COUNT, COUNT, TEXT)),
-        "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)),
-        "part": SIZE,
-        "path": TEXT,
         "tried": COUNT,
     },
 )

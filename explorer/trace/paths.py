@@ -85,7 +85,7 @@ class StepPath:
 
 
 def parse_path(text: str) -> StepPath:
-    """Parse the text of a path, for trace files of version 1 and files of timings.
+    """Parse the text of a path, for files of timings and for questions.
 
     >>> parse_path("SinkCode (2)/round 1, part 3").stages
     (Stage(name='SinkCode', number=None, run=2), Stage(name='round', number=1, run=1))

@@ -1,4 +1,4 @@
-"""A trace from data of JSON types, checked while it is read; version 1 is read too."""
+"""A trace from data of JSON types, checked while it is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -26,8 +26,8 @@ from explorer.trace.file_types import TRACE_FORMAT, VERSION, check_types
 from explorer.trace.ladder import LEVELS, Level, level_of
 from explorer.trace.layers import LayerOrigin
 from explorer.trace.memory import MemoryRecord
-from explorer.trace.paths import Stage, StepPath, parse_path
-from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord, type_title
+from explorer.trace.paths import Stage, StepPath
+from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Question, Refusal
 from explorer.trace.steps import KeptNearMisses, MatchRefused, Step
 from explorer.trace.text import VISIBLE
@@ -69,34 +69,6 @@ class LoadedSnapshot:
         return self.circuit()
 
 
-KINDS: Mapping[str, NodeKind] = {
-    **dict.fromkeys(("Sum", "add", "sum"), "sum"),
-    **dict.fromkeys(("Hadamard", "Kronecker", "mul"), "product"),
-    **dict.fromkeys(("CPT", "Tucker", "TensorDot", "Mixing", "Chain"), "fused"),
-    **dict.fromkeys(("Constant", "Parameter"), "leaf"),
-}
-
-
-def title_of_type(type_name: str) -> str:
-    """The title of a node: the name of the operator, or of the layer class without what all of them share."""
-    if "." in type_name:
-        return type_name.split(".")[1]
-    return type_title(type_name)
-
-
-def kind_of_type(type_name: str, has_scope: bool) -> NodeKind:
-    """The kind of a node."""
-    return "input" if has_scope else KINDS.get(title_of_type(type_name), "operator")
-
-
-def with_new_names(step: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The row of a step with the names of version 2: `stats` was `figures`, and `parameter_path` was `place`."""
-    if "stats" in step:
-        return step
-    refusals = [{**refusal, "parameter_path": refusal.get("place", "")} for refusal in step["refusals"]]
-    return {**step, "stats": step["figures"], "refusals": refusals}
-
-
 CONTROL = {code: text for code, text in VISIBLE.items() if chr(code) != "\t"}
 """Control characters as text, but line feeds and tabs, which messages contain."""
 
@@ -123,7 +95,6 @@ def _visible(data: Any) -> Any:
 
 def _read(data: Mapping[str, Any]) -> Trace:
     level = level_of(data["options"])
-    data = {**data, "steps": [with_new_names(row) for row in data["steps"]]}
     check_types(data, level)
     data = {key: value if key == "circuit" else _visible(value) for key, value in data.items()}
     for number, form in enumerate(data["parameters"]):
@@ -184,7 +155,7 @@ def _read_step(
     near_misses = KeptNearMisses(kept, row["refusals_over"])
     return Step(
         index=index,
-        at=_read_path(row),
+        at=StepPath(tuple(Stage(name, number, run) for name, number, run in row["stages"]), row["part"]),
         level=row["level"],
         changed=row["changed"],
         seconds=times["steps"][index] if times else 0.0,
@@ -214,12 +185,6 @@ def _read_operator(row: Mapping[str, Any]) -> OperatorApplied:
     return OperatorApplied(row["name"], circuits, {node: tuple(found) for node, found in row["sources"]})
 
 
-def _read_path(row: Mapping[str, Any]) -> StepPath:
-    if "stages" not in row:  # version 1
-        return parse_path(row["path"])
-    return StepPath(tuple(Stage(name, number, run) for name, number, run in row["stages"]), row["part"])
-
-
 def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
     scope = row.get("scope")
     return NodeRecord(
@@ -230,8 +195,8 @@ def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
         {name: _read_parameter(p, forms) for name, p in row.get("parameters", {}).items()},
         {name: _read_node(inner, forms) for name, inner in row.get("nested", {}).items()},
         row.get("about", {}),
-        _kind(row["kind"]) if "kind" in row else kind_of_type(row["type"], scope is not None),
-        row["title"] if "title" in row else title_of_type(row["type"]),
+        _kind(row["kind"]),
+        row["title"],
     )
 
 
