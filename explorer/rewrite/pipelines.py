@@ -1,11 +1,10 @@
 """Pipelines: the passes to run, in order, and how each is run."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-from explorer.errors import ValueRangeError, check_name
+from explorer.errors import ValueRangeError
 from explorer.passes import Listed
 
 
@@ -82,38 +81,11 @@ class FunctionPassPipeline:
             )
         )
 
-    def push_front(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
-        """Add a pass in front."""
-        return self.insert(0, entry)
-
-    def push_back(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
-        """Add a pass at the end."""
-        return self.insert(len(self.configs), entry)
-
     def insert(self, position: int, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
         """Add a pass at a position. Raises: ValueRangeError."""
         if not 0 <= position <= len(self.configs):
             raise ValueRangeError(f"position: expected 0 to {len(self.configs)}, got {position}")
         return FunctionPassPipeline((*self.configs[:position], _config(entry), *self.configs[position:]))
-
-    def remove_first(self, pass_id: str) -> "FunctionPassPipeline":
-        """Remove the first entry of a pass, if there is one."""
-        for i, config in enumerate(self.configs):
-            if config.pass_id == pass_id:
-                return FunctionPassPipeline((*self.configs[:i], *self.configs[i + 1 :]))
-        return self
-
-    def remove_all_instances_of(self, pass_id: str) -> "FunctionPassPipeline":
-        """Remove all entries of a pass."""
-        return FunctionPassPipeline(tuple(config for config in self.configs if config.pass_id != pass_id))
-
-    def with_changes(self, pass_id: str, **changes: Any) -> "FunctionPassPipeline":
-        """Change fields of all entries of a pass. Raises: UnknownNameError for a pass or a field."""
-        check_name("pass in the pipeline", pass_id, self.pass_ids)
-        known = [part.name for part in fields(FunctionPassConfig)]
-        for name in changes:
-            check_name("field of FunctionPassConfig", name, known)
-        return FunctionPassPipeline(tuple(replace(c, **changes) if c.pass_id == pass_id else c for c in self.configs))
 
     @property
     def pass_ids(self) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from explorer.tensor.graph.features import (
     AlreadyThere as AlreadyThere,
     ChangeTracker as ChangeTracker,
     Feature as Feature,
-    History as History,
     NodeFinder as NodeFinder,
     ReplaceValidate as ReplaceValidate,
 )

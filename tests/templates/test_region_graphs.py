@@ -86,29 +86,27 @@ def test_children_come_before_their_region(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "structured", "omni"),
+    ("name", "structured"),
     [
-        ("quad-tree-2", True, False),
-        ("quad-tree-4", True, False),
-        ("quad-graph", False, False),
-        ("poon-domingos", False, False),
-        ("random-binary-tree", False, False),
-        ("linear-tree", False, False),
-        ("fully-factorized", True, True),
-        ("tree", True, False),
+        ("quad-tree-2", True),
+        ("quad-tree-4", True),
+        ("quad-graph", False),
+        ("poon-domingos", False),
+        ("random-binary-tree", False),
+        ("linear-tree", False),
+        ("fully-factorized", True),
+        ("tree", True),
     ],
 )
-def test_structural_properties(name, structured, omni):
+def test_structural_properties(name, structured):
     graph = EXAMPLES[name]
     assert bool(graph.is_structured_decomposable) is structured
-    assert bool(graph.is_omni_compatible) is omni
     assert bool(graph.is_structured_decomposable.reason) is not structured
 
 
 def test_a_violated_property_names_its_location():
     graph = quad_graph((1, 2, 2))
     assert graph.is_structured_decomposable.reason == snapshot("regions r6 = r4 × r5 and r6 = r7 × r8 differ")
-    assert graph.is_omni_compatible.reason == snapshot("r6 = r4 × r5: r4 has the variables {0, 1}")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -15,13 +15,11 @@ from explorer.tensor.rewriting import (
     PatternSub,
     Rewriter,
     TopoRewriter,
-    dfs_rewriter,
-    in2out,
     merge_rewriter,
     node_rewriter,
-    out2in,
     processing,
 )
+from explorer.tensor.rewriting.navigators import ORDERS
 from tests.tensor.abstract_operators import op1, op2, op3, op4, op5, op6, variables
 
 aten = torch.ops.aten
@@ -78,9 +76,9 @@ def ops(pattern):
 
 
 @pytest.mark.parametrize(("length", "expected"), [(4, "[x]"), (5, "[op1(x)]")])
-@pytest.mark.parametrize("lead", [in2out, out2in, dfs_rewriter])
-def test_pairs_of_an_involution_cancel(length, expected, lead):
-    assert rewrite(ops((A, (A, "1"))), "1", [x], chain(length), lead) == expected
+@pytest.mark.parametrize("order", ORDERS)
+def test_pairs_of_an_involution_cancel(length, expected, order):
+    assert rewrite(ops((A, (A, "1"))), "1", [x], chain(length), order=order) == expected
 
 
 def test_new_nodes_are_rewritten_only_if_visited():

@@ -10,11 +10,12 @@ from explorer.errors import OperatorError
 from explorer.rewrite import CompilationMode
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call, from_module, to_fx, to_module
 from explorer.tensor.ir.numbers import PythonNumber
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE, GLOW_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.recording.tensor_snapshot import GraphState
 from explorer.tensor.rewriting import merge_rewriter
 from explorer.tensor.rules import canonicalize, optdb
+from tests.tensor.passes.checking import GLOW_PIPELINE
 from tests.tensor.rule_checks import aten, graph_of, same_bits, tensor, values
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.uint8, torch.int16, torch.int32)

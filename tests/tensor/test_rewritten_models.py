@@ -7,7 +7,7 @@ from torch import nn
 from explorer.rewrite import CompilationMode, Exactness, PassManager
 from explorer.tensor import from_exported, from_module
 from explorer.tensor.passes import GraphPass, passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE, GLOW_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from tests.tensor.models import (
     MODELS,
     assert_within_rounding,
@@ -19,6 +19,7 @@ from tests.tensor.models import (
     plain_kernels,
     with_fixed_weights,
 )
+from tests.tensor.passes.checking import GLOW_PIPELINE
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -111,19 +111,6 @@ class RegionGraph:
                 return Finding(False, f"regions r{first.region} = {one} and r{partition.region} = {other} differ")
         return Finding(True)
 
-    @cached_property
-    def is_omni_compatible(self) -> Finding:
-        """Whether every partition splits its region into single variables; if not, with the reason.
-
-        A circuit on such a region graph can be multiplied with any structured decomposable circuit.
-        """
-        for partition in self.partitions:
-            for child in partition.children:
-                if len(self.regions[child]) > 1:
-                    where = f"r{partition.region} = {self._text(partition)}"
-                    return Finding(False, f"{where}: r{child} has the variables {_scope_text(self.regions[child])}")
-        return Finding(True)
-
     def save(self, path: "str | Path") -> None:
         """Write the region graph as versioned JSON (gzip if the name ends in .gz)."""
         write_json(region_graph_to_json(self), path)

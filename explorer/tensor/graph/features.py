@@ -84,24 +84,6 @@ class ReplaceValidate(Feature):
     is_single = True
 
 
-class History(Feature):
-    """`checkpoint` and `revert`: marks in the record of changes, and reverting to one."""
-
-    publishes = ("revert",)
-    is_single = True
-
-    def __init__(self) -> None:
-        self._graph: FunctionGraph | None = None
-
-    def on_attach(self, graph: "FunctionGraph") -> None:
-        self._graph = graph
-
-    def revert(self, mark: int) -> None:
-        """Revert all changes since a mark of `checkpoint()`. Raises: GraphError for a mark in the future."""
-        if self._graph is not None:
-            self._graph.undo(mark)
-
-
 class NodeFinder(Feature):
     """`get_nodes(op)`: the applications of an operator, in the order in which they entered the graph."""
 

@@ -13,11 +13,8 @@ from explorer.tensor.rewriting.equilibrium import (
 )
 from explorer.tensor.rewriting.navigators import (
     LocalRewriterGroup as LocalRewriterGroup,
-    OpKeyRewriter as OpKeyRewriter,
     TopoRewriter as TopoRewriter,
-    dfs_rewriter as dfs_rewriter,
     in2out as in2out,
-    out2in as out2in,
 )
 from explorer.tensor.rewriting.pattern_language import Asterisk as Asterisk
 from explorer.tensor.rewriting.patterns import PatternMatch as PatternMatch, PatternSub as PatternSub

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from torch._ops import OpOverloadPacket
 
-from explorer.errors import LimitWarning, RuleError, check_name, warn
+from explorer.errors import LimitWarning, check_name, warn
 from explorer.rewrite import FromQuery
-from explorer.tensor.graph.features import Feature, NodeFinder
+from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Replacements, Rewrite
 from explorer.tensor.ir.ops import Op
@@ -229,40 +229,3 @@ class TopoRewriter(Rewriter):
 def in2out(local_rewriter: LocalRewriter, **options: Any) -> TopoRewriter:
     """Walk from the inputs."""
     return TopoRewriter(local_rewriter, "in_to_out", **options)
-
-
-def out2in(local_rewriter: LocalRewriter, **options: Any) -> TopoRewriter:
-    """Walk from the outputs."""
-    return TopoRewriter(local_rewriter, "out_to_in", **options)
-
-
-def dfs_rewriter(local_rewriter: LocalRewriter, **options: Any) -> TopoRewriter:
-    """Walk depth first from the outputs."""
-    return TopoRewriter(local_rewriter, "dfs", **options)
-
-
-class OpKeyRewriter(Rewriter):
-    """Applies a local rewriter to the applications of the operators that it tracks, found by a `NodeFinder`."""
-
-    def __init__(self, local_rewriter: LocalRewriter, policy: FailurePolicy = FailurePolicy.RAISE) -> None:
-        tracked = check_tracks(local_rewriter)
-        if tracked is None or not all(isinstance(wanted, Op) for wanted in tracked):
-            raise RuleError(f"expected {local_rewriter.label} to track operators with all their attributes (`Op`)")
-        self.name = local_rewriter.label
-        self.local_rewriter = local_rewriter
-        self.policy = policy
-
-    def add_requirements(self, graph: FunctionGraph) -> None:
-        graph.attach_feature(NodeFinder())
-        self.local_rewriter.add_requirements(graph)
-
-    def parts(self) -> Sequence[LocalRewriter]:
-        return (self.local_rewriter,)
-
-    def apply(self, graph: FunctionGraph) -> Profile:
-        processor = Processor(graph, self.policy)
-        for wanted in check_tracks(self.local_rewriter) or ():
-            for node in graph.get_nodes(wanted):
-                if node in graph.nodes:
-                    processor.process(self.local_rewriter, node)
-        return processor.profile

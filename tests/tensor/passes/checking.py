@@ -5,6 +5,7 @@ from functools import partial
 
 import torch
 
+from explorer.passes import GLOW_FOLD, GLOW_OPTIMIZE, RAISING
 from explorer.rewrite import (
     CompilationMode,
     ConvergenceMode,
@@ -21,6 +22,9 @@ from explorer.tensor.passes.base import WEAKEST
 from tests.tensor.text_form import expression, type_of
 
 aten = torch.ops.aten
+
+GLOW_PIPELINE = FunctionPassPipeline.of_listed((*RAISING, *GLOW_FOLD, *GLOW_OPTIMIZE))
+"""Glow's passes without Theano's."""
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 """Of results of the size of 1 that are rounded a few times."""

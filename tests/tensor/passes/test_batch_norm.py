@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from explorer.rewrite import CompilationMode, PassManager
+from explorer.passes import GLOW_OPTIMIZE
+from explorer.rewrite import CompilationMode, FunctionPassPipeline, PassManager
 from explorer.tensor import FunctionGraph, call, from_exported
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import OPTIMIZATION_PIPELINE
 from tests.tensor.passes.checking import (
     aten,
     check_pass,
@@ -54,7 +54,7 @@ def test_a_batch_norm_is_fused_into_the_layer_above_it(before, after, dtype):
 
 def test_in_training_a_batch_norm_stays_where_it_is(dtype):
     graph = FunctionGraph(*read("norm(conv2d(x, FILTER, BIAS))", SHAPES, dtype))
-    done = PassManager(OPTIMIZATION_PIPELINE, passes).run(graph, CompilationMode.TRAIN)
+    done = PassManager(FunctionPassPipeline.of_listed(GLOW_OPTIMIZE), passes).run(graph, CompilationMode.TRAIN)
     assert ops(graph) == ["conv2d", NORM]
     skipped = [entry.pass_id for entry in done if entry.skipped]
     assert skipped == ["EliminateIndices", "OptimizeRegression", "TransposeConstants", CHAIN, "OptimizeBatchNorm"]

@@ -16,8 +16,8 @@ from explorer.tensor import (
     to_module,
 )
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import GLOW_PIPELINE
 from tests.tensor.passes.checking import (
+    GLOW_PIPELINE,
     aten,
     check_reason,
     constant,

@@ -9,8 +9,8 @@ from explorer.rewrite import CompilationMode, Exactness, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, to_nhwc
 from explorer.tensor.ir.library import regression_op
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import OPTIMIZATION_PIPELINE
 from tests.tensor.passes.checking import (
+    GLOW_PIPELINE,
     aten,
     check_pass,
     check_reason,
@@ -123,7 +123,7 @@ def test_in_inference_a_regression_is_its_input(dtype):
     x, expected = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="expected")
     graph = FunctionGraph([x, expected], [call(regression_op, call(aten.relu.default, x), expected)])
     requires_grad = graph.clone()
-    PassManager(OPTIMIZATION_PIPELINE, passes).run(requires_grad, CompilationMode.TRAIN)
+    PassManager(GLOW_PIPELINE, passes).run(requires_grad, CompilationMode.TRAIN)
     assert ops(requires_grad) == ["relu", "regression"]
     run(graph, "OptimizeRegression")
     assert ops(graph) == ["relu"]
@@ -262,7 +262,7 @@ def test_random_trained_and_large_expressions_are_not_evaluated():
     weight = Constant(torch.nn.Parameter(torch.rand(2, 3)), "weight", trainable=True)
     assert ops(FunctionGraph([], [drawn])) == ["rand_like"]
     graph = FunctionGraph([], [drawn, call(aten.t.default, weight)])
-    PassManager(OPTIMIZATION_PIPELINE, passes).run(graph)
+    PassManager(GLOW_PIPELINE, passes).run(graph)
     assert ops(graph) == ["rand_like", "t"]
     large = call(aten.repeat.default, constant(1000), [1000, 100])
     assert reasons([], large, "ConstantFold") == [

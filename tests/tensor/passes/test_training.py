@@ -8,9 +8,8 @@ import torch
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, from_module, to_module
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import GLOW_PIPELINE
 from tests.fuzzing import seeded
-from tests.tensor.passes.checking import aten, check_pass, full, graph_pass, ops, run, tensor
+from tests.tensor.passes.checking import GLOW_PIPELINE, aten, check_pass, full, graph_pass, ops, run, tensor
 from tests.tensor.passes.random_programs import random_graph
 from tests.tensor.text_form import expression
 
