@@ -54,26 +54,8 @@ def python_of(
     Raises: FormError; UnknownNameError for a replacement that does not fit.
     """
     chosen = (options or CompilerOptions()).non_defaults()
-    lines = ["import explorer", ""]
-    if isinstance(circuit, str) and circuit in gallery.names():
-        lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")
-    elif isinstance(circuit, str) and is_function(circuit) and is_trace:
-        lines = ["import explorer", "from explorer.app.circuits import load_circuit_or_trace"]
-        lines += ["from explorer.app.session.opening import circuit_of", ""]
-        lines.append(f"circuit = circuit_of(load_circuit_or_trace({circuit!r}))")
-    elif isinstance(circuit, str) and is_trace:
-        lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
-        lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
-    elif isinstance(circuit, str) and is_checkpoint(circuit):
-        lines.append(f"circuit = explorer.load({circuit!r}).symbolic  # with the values that it has learned")
-    elif isinstance(circuit, str) and is_function(circuit):
-        lines = ["import explorer", "from explorer.app.circuits import load_circuit", ""]
-        lines.append(f"circuit = load_circuit({circuit!r})")
-    elif isinstance(circuit, str):
-        lines.append(f"circuit = explorer.Circuit.load({circuit!r})")
-    else:
-        lines = ["import json", "", "import explorer", "from explorer.symbolic import circuit_from_json", ""]
-        lines.append(f"circuit = circuit_from_json(json.loads({json.dumps(circuit, separators=(',', ':'))!r}))")
+    imports, load = _loading(circuit, is_trace)
+    lines = [*imports, "", f"circuit = {load}"]
     arguments = "".join(f", {name}={value!r}" for name, value in chosen.items())
     if applied:
         lines += ["", *_rule_lines(applied, chosen)]
@@ -91,6 +73,29 @@ def python_of(
         return code
     compiler = "compiler.fresh_copy()" if applied else f"explorer.TorchCompiler({_arguments(chosen)})"
     return code + _apply(form, compiler, replacement)
+
+
+def _loading(circuit: "str | Mapping[str, Any]", is_trace: bool = False) -> tuple[Sequence[str], str]:
+    """Return the imports and the expression of code that loads a circuit; see `python_of`."""
+    from_json = "from explorer.symbolic import circuit_from_json"
+    from_function = "from explorer.app.circuits import load_circuit"
+    if not isinstance(circuit, str):
+        data = json.dumps(circuit, separators=(",", ":"))
+        return ("import json", "", "import explorer", from_json), f"circuit_from_json(json.loads({data!r}))"
+    name = repr(circuit)
+    more, load = (), f"explorer.Circuit.load({name})"
+    if circuit in gallery.names():
+        load = f"explorer.gallery.load_named({name})"
+    elif is_function(circuit) and is_trace:
+        more = (f"{from_function}_or_trace", "from explorer.app.session.opening import circuit_of")
+        load = f"circuit_of(load_circuit_or_trace({name}))"
+    elif is_trace:
+        more, load = (from_json,), f"circuit_from_json(explorer.Trace.load({name}).circuit_json)"
+    elif is_checkpoint(circuit):
+        load = f"explorer.load({name}).symbolic  # with the values that it has learned"
+    elif is_function(circuit):
+        more, load = (from_function,), f"load_circuit({name})"
+    return ("import explorer", *more), load
 
 
 def as_python(form: PatternForm) -> str:
@@ -229,22 +234,16 @@ def tensor_python_of(
         begin = ["from explorer.app.circuits import load_circuit_or_trace", ""]
         return "\n".join([*begin, f"trace = load_circuit_or_trace({name!r}, {options.level!r})", *end]) + "\n"
     level = lowered_level(options.level)
-    lines = ["import explorer", "from explorer.bench import random_inputs"]
+    imports, load = _loading(name)
+    lines = [*imports, "from explorer.bench import random_inputs"]
     if options.passes:
         lines += [
             "from explorer.rewrite import pipeline_from_yaml",
             f"from {level.passes_module} import passes",
         ]
-    load = f"explorer.gallery.load_named({name!r})" if name in gallery.names() else f"explorer.Circuit.load({name!r})"
-    if is_checkpoint(name):
-        load = f"explorer.load({name!r}).symbolic"
-    if is_function(name):
-        lines.append("from explorer.app.circuits import load_circuit")
-        load = f"load_circuit({name!r})"
     lines += ["", f"circuit = {load}"]
-    arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.non_defaults().items())
     lines += [
-        f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
+        f"compiled = explorer.TorchCompiler({_arguments(compiling.non_defaults())}).compile(circuit)",
         f"x = random_inputs(compiled, {level.rows})",
     ]
     more = "" if options.level == TENSOR else f", level={options.level!r}"
