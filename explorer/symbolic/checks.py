@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from explorer.errors import DataTypeError, ValueRangeError
+from explorer.errors import DataTypeError, ShapeError, ValueRangeError
 
 
 @dataclass(frozen=True)
@@ -109,3 +109,21 @@ def _convert(node: object, name: str, value: object, kind: type, taken: set[type
     if isinstance(value, accepted) and not isinstance(value, bool):
         return make(value)
     raise wrong_type(node, name, wanted, value)
+
+
+class _InnerLayer(Protocol):
+    @property
+    def num_input_units(self) -> int: ...
+    @property
+    def num_output_units(self) -> int: ...
+    @property
+    def arity(self) -> int: ...
+
+
+def check_output_units(layer: _InnerLayer, wanted: int) -> None:
+    """Raises: ShapeError unless an inner layer, symbolic or compiled, has this number of output units."""
+    if layer.num_output_units != wanted:
+        raise ShapeError(
+            f"{type(layer).__name__} of {layer.arity} inputs of {layer.num_input_units} units "
+            f"has {wanted} output units; found {layer.num_output_units}"
+        )

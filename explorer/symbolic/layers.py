@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from explorer.errors import ScopeError, ShapeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER, SCOPE, LayerKind, field_names
-from explorer.symbolic.checks import AtLeast, Count, check_fields, check_integers
+from explorer.symbolic.checks import AtLeast, Count, check_fields, check_integers, check_output_units
 from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.parameter_operators import SigmoidParameter
 from explorer.symbolic.parameters import ParameterNode, Shape, TensorParameter
@@ -258,11 +258,7 @@ class HadamardLayer(InnerLayer):
     arity: Count = 2
 
     def _check(self) -> None:
-        if self.num_output_units != self.num_input_units:
-            raise ShapeError(
-                f"HadamardLayer keeps the number of units; found num_input_units={self.num_input_units}, "
-                f"num_output_units={self.num_output_units}"
-            )
+        check_output_units(self, self.num_input_units)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -274,11 +270,7 @@ class KroneckerLayer(InnerLayer):
     arity: Count = 2
 
     def _check(self) -> None:
-        if self.num_output_units != self.num_input_units**self.arity:
-            raise ShapeError(
-                f"KroneckerLayer of {self.arity} inputs of {self.num_input_units} units has "
-                f"{self.num_input_units**self.arity} output units; found {self.num_output_units}"
-            )
+        check_output_units(self, self.num_input_units**self.arity)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -207,7 +207,7 @@ def test_the_weight_of_a_sum_has_a_column_for_each_unit_of_each_input():
 
 def test_a_hadamard_layer_keeps_the_number_of_units():
     assert HadamardLayer(num_input_units=2, num_output_units=2).arity == 2
-    with pytest.raises(ShapeError, match="num_input_units=2, num_output_units=4"):
+    with pytest.raises(ShapeError, match="of 2 inputs of 2 units has 2 output units; found 4"):
         HadamardLayer(num_input_units=2, num_output_units=4)
 
 

@@ -10,9 +10,9 @@ from torch import Tensor
 from explorer.backend.layers.base import WEIGHT, ReachedUnits, TorchInnerLayer
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
-from explorer.errors import ShapeError
 from explorer.graph import PARAMETER
 from explorer.symbolic import Shape, layers as symbolic
+from explorer.symbolic.checks import check_output_units
 
 __all__ = [
     "TorchHadamardLayer",
@@ -74,7 +74,7 @@ class TorchHadamardLayer(TorchInnerLayer):
     arity: int = 2
 
     def _check(self) -> None:
-        check_keeps_units(self)
+        check_output_units(self, self.num_input_units)
 
     @property
     def flops(self) -> int:
@@ -105,9 +105,7 @@ class TorchKroneckerLayer(TorchInnerLayer):
     arity: int = 2
 
     def _check(self) -> None:
-        if self.num_output_units != self.num_input_units**self.arity:
-            wanted = f"{self.num_input_units}^{self.arity}"
-            raise ShapeError(f"TorchKroneckerLayer has {wanted} output units; found {self.num_output_units}")
+        check_output_units(self, self.num_input_units**self.arity)
 
     @property
     def flops(self) -> int:
@@ -181,13 +179,6 @@ class TorchRearrangeLayer(TorchInnerLayer):
     def units_read(self) -> tuple[int, ...]:
         """For each output unit, the input unit that it is."""
         return symbolic.units_read(self.sizes, self.axes)
-
-
-def check_keeps_units(layer: TorchInnerLayer) -> None:
-    """Raises: ShapeError unless the layer has as many output units as input units."""
-    if layer.num_output_units != layer.num_input_units:
-        found = f"{layer.num_input_units} input and {layer.num_output_units} output units"
-        raise ShapeError(f"{type(layer).__name__} keeps the number of units; found {found}")
 
 
 def hadamard(semiring: Semiring, x: Tensor) -> Tensor:

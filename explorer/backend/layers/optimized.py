@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from explorer.backend.layers.base import WEIGHT, ReachedUnits, TorchInnerLayer
-from explorer.backend.layers.inner import check_keeps_units, digits, hadamard, log_weights
+from explorer.backend.layers.inner import digits, hadamard, log_weights
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
 from explorer.graph import NESTED, PARAMETER
 from explorer.symbolic import Shape
+from explorer.symbolic.checks import check_output_units
 
 __all__ = [
     "TorchCPTLayer",
@@ -182,7 +183,7 @@ class TorchMixingLayer(TorchInnerLayer):
     weight: TorchParameter = field(metadata=PARAMETER)
 
     def _check(self) -> None:
-        check_keeps_units(self)
+        check_output_units(self, self.num_input_units)
 
     @property
     def flops(self) -> int:
