@@ -41,6 +41,7 @@ from explorer.views.words import (
     NEAR_MISS,
     OUTPUT,
     bytes_text,
+    legend_items,
     plural,
 )
 from explorer_widgets.schema import (
@@ -56,7 +57,7 @@ from explorer_widgets.schema import (
     NodeView,
     PictureView,
 )
-from explorer_widgets.theme import CHANGES, HULLS, KINDS, MATCHED, value_role
+from explorer_widgets.theme import CHANGES, HULLS, KINDS, MATCHED
 
 TELLING_CHANNELS = ("border", "hull", "mark")
 """Channels of the legend that show what a step did."""
@@ -215,15 +216,11 @@ def _nodes(
         for (box, forms), fill in zip(with_forms, fills, strict=True)
     ]
     looks: list[LookView] = []
-    known: dict[tuple[str, str, bool, str, int | None], int] = {}
+    known: dict[str, int] = {}
     for node, fill, value in zip(nodes, fills, log_scale(fills), strict=True):
-        shown_value = "" if value is None else value_role(value)
-        key = (node["kind"], node["change"], node["matched"], shown_value, fill.category)
-        if key not in known:
-            look = PAINTERS[request.group_by].look(request.colour_by, node, value, fill.category)
-            looks += [] if look in looks else [look]
-            known[key] = looks.index(look)
-        node["look"] = known[key]
+        look = PAINTERS[request.group_by].look(request.colour_by, node, value, fill.category)
+        node["look"] = known.setdefault(repr(look), len(looks))
+        looks += [look] if node["look"] == len(looks) else []
     return nodes, looks, fill_legend(fills, request.colour_by, has_batches=index.trace.level.has_batches)
 
 
@@ -262,36 +259,23 @@ def legend_of(
     changes = {node["change"] for node in nodes} | {edge["change"] for edge in edges}
     kinds = {node["kind"] for node in nodes}
     hull_kinds = {hull["kind"] for hull in hulls}
-    signs = {badge["sign"] for node in nodes for badge in node["badges"]}
-    items: list[LegendItem] = []
-
-    def add(channel: str, role: str, sign: str, text: str) -> None:
-        items.append({"channel": channel, "role": role, "sign": sign, "text": text})  # pyright: ignore[reportArgumentType]
-
-    for change, text in CHANGE_TEXTS.items():
-        if change in changes:
-            add("border", change, CHANGES[change].sign, text)
-    if any(node["matched"] for node in nodes):
-        add("fill", "matched", MATCHED, "part of a match")
-    for kind, text in HULL_TEXTS.items():
-        if kind in hull_kinds:
-            words = "match of the pattern that is tried" if tried and kind == "match" else text
-            add("hull", kind, HULLS[kind].sign, words)
+    hull_texts = {**HULL_TEXTS, "match": "match of the pattern that is tried"} if tried else HULL_TEXTS
     hull_signs = {HULLS[kind].sign for kind in hull_kinds}
-    for sign, text in BADGE_TEXTS.items():
-        if sign in signs - hull_signs:
-            add("badge", "info" if sign in (MISSED_FOLD, OUTPUT) else "warning", sign, text)
-    for name, kind in KINDS.items():
-        if name in kinds:
-            add("shape", name, kind.sign, kind.words)
-    if any(node["folds"] > 1 for node in nodes):
-        add("badge", "stack", "xF", "F layers folded into one")
-    if any(node["count"] > 1 for node in nodes):
-        add("badge", "count", "N×", f"N {noun}s in one box")
+    tones = {badge["sign"]: badge["tone"] for node in nodes for badge in node["badges"]}
     copied = sum(edge["copied_bytes"] for edge in edges)
-    if copied:
-        add("edge", "copy", "n B", f"bytes copied per example, {bytes_text(copied)} in all")
-    return items
+    return legend_items(
+        *((change in changes, "border", change, CHANGES[change].sign, text) for change, text in CHANGE_TEXTS.items()),
+        (any(node["matched"] for node in nodes), "fill", "matched", MATCHED, "part of a match"),
+        *((kind in hull_kinds, "hull", kind, HULLS[kind].sign, text) for kind, text in hull_texts.items()),
+        *(
+            (sign in tones.keys() - hull_signs, "badge", tones.get(sign, ""), sign, text)
+            for sign, text in BADGE_TEXTS.items()
+        ),
+        *((name in kinds, "shape", name, kind.sign, kind.words) for name, kind in KINDS.items()),
+        (any(node["folds"] > 1 for node in nodes), "badge", "stack", "xF", "F layers folded into one"),
+        (any(node["count"] > 1 for node in nodes), "badge", "count", "N×", f"N {noun}s in one box"),
+        (copied > 0, "edge", "copy", "n B", f"bytes copied per example, {bytes_text(copied)} in all"),
+    )
 
 
 def badges_of(

@@ -188,19 +188,21 @@ def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid:
     floor = Floor(grid)
     previous = before.places
     points: dict[str, Point] = {}
+
+    def settle(box: Box, point: Point) -> None:
+        points[box.id] = point
+        floor.take(point)
+
     for box in boxes.boxes:
         if box.id in previous.points and box.merges is None:
-            points[box.id] = previous.points[box.id]
-            floor.take(points[box.id])
+            settle(box, previous.points[box.id])
     for box in boxes.boxes:
         if box.before and box.id in known and box.id not in points and floor.is_free(known[box.id]):
-            points[box.id] = known[box.id]
-            floor.take(points[box.id])
+            settle(box, known[box.id])
     others = [box for box in boxes.boxes if box.before and box.id not in points]
     for box in sorted(others, key=lambda box: (-len(box.ids), box.ids[0])):
         former = _former_places(box, previous)
-        points[box.id] = floor.first_free(former) or floor.nearest_free(former[0], "beside")
-        floor.take(points[box.id])
+        settle(box, floor.first_free(former) or floor.nearest_free(former[0], "beside"))
     for box in boxes.boxes:
         if box.merges is not None:
             points[box.id] = points[boxes.boxes[box.merges].id]
@@ -214,11 +216,10 @@ def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid:
     for i in new:
         box = boxes.boxes[i]
         if grid.wide:
-            points[box.id] = _place_between(box, made_of[i], floor)
+            settle(box, _place_between(box, made_of[i], floor))
         else:
             below = [points[name] for name in (boxes.boxes[j].id for j in sources.get(i, ())) if name in points]
-            points[box.id] = _place_beside(made_of[i], below, side, floor, grid)
-        floor.take(points[box.id])
+            settle(box, _place_beside(made_of[i], below, side, floor, grid))
     return points
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from explorer_widgets.schema import Change, HullKind
+from explorer_widgets.schema import Change, HullKind, LegendItem
 from explorer_widgets.theme import HULLS
 
 OUTPUT = "out"
@@ -26,6 +26,16 @@ BADGE_TEXTS: Mapping[str, str] = {
     MISSED_FOLD: "nearly folded with another",
     OUTPUT: "output",
 }
+
+
+def legend_items(*entries: tuple[bool, str, str, str, str]) -> list[LegendItem]:
+    """Return the entries that occur, each of whether it does, its channel, role, sign and text."""
+    return [
+        {"channel": channel, "role": role, "sign": sign, "text": text}  # pyright: ignore[reportReturnType]
+        for occurs, channel, role, sign, text in entries
+        if occurs
+    ]
+
 
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 

@@ -1,6 +1,6 @@
 """A grouping drawn as plates: a cell for each layer, where its variables are; and its legend."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.views.boxes import Box, ShownMode
@@ -25,9 +25,9 @@ from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
 from explorer.views.request import Request
-from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT
+from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT, legend_items
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import ColourBy, EdgeView, LegendItem, LinkView, LookView, Mode, NodeView, PictureView
+from explorer_widgets.schema import ColourBy, EdgeView, LegendItem, LookView, Mode, NodeView, PictureView
 from explorer_widgets.theme import KINDS
 
 
@@ -87,7 +87,8 @@ class PlatesPainter:
         coloured = request.colour_by not in ("change", "kind")
         times = legend_of_times(_times(request, request.state_step(shown)))
         plates = plates_legend(view["nodes"], view["edges"], coloured)
-        return [*times, *plates, *shared, *link_legend(view.get("links", []))]
+        missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
+        return [*times, *plates, *shared, *legend_items(missed)]
 
     def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
         """Return plates, lines and outlines."""
@@ -127,24 +128,18 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured
     plates = [node["plate"] for node in nodes if "plate" in node]
     kinds = {node["kind"] for node in nodes}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
-    items = [] if coloured else _items("cell", ((name, kind.words) for name, kind in KINDS.items() if name in kinds))
-    if any(plate["gap"] for plate in plates):
-        items += _items("cell", [("apart", "apart: each is a call")])
-    if any(not plate["gap"] for plate in plates):
-        items += _items("cell", [("folded", "closed up: slices of one call")])
-    if any(edge["read"] is None for edge in edges):
-        items += _items("line", [("edge", "read by a separate call")])
-    if any(edge["read"] and not edge["copied_bytes"] for edge in edges):
-        items += _items("line", [("viewLine", "read as a view, nothing is copied")])
-    if any(edge["copied_bytes"] for edge in edges):
-        items += _items("line", [("copyLine", "read by copying")])
-    return items + _items("mark", ((mark, look["words"]) for mark, look in PLATES["marks"].items() if mark in marks))
-
-
-def link_legend(links: Sequence[LinkView]) -> list[LegendItem]:
-    """Return the entry of the legend for missed folds, if there are any."""
-    return _items("line", [("nearMiss", "nearly folded together")] if links else [])
-
-
-def _items(channel: str, texts: Iterable[tuple[str, str]]) -> list[LegendItem]:
-    return [{"channel": channel, "role": role, "sign": "", "text": text} for role, text in texts]  # pyright: ignore[reportReturnType]
+    return legend_items(
+        *((not coloured and name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
+        (any(plate["gap"] for plate in plates), "cell", "apart", "", "apart: each is a call"),
+        (any(not plate["gap"] for plate in plates), "cell", "folded", "", "closed up: slices of one call"),
+        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a separate call"),
+        (
+            any(edge["read"] and not edge["copied_bytes"] for edge in edges),
+            "line",
+            "viewLine",
+            "",
+            "read as a view, nothing is copied",
+        ),
+        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
+        *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
+    )
