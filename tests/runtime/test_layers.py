@@ -150,9 +150,7 @@ def test_a_layer_without_a_kernel_call_is_refused_with_a_backend_that_runs_it():
     circuit.graph = type(circuit.graph)(
         {**circuit.graph.nodes, node: made}, circuit.graph.inputs, circuit.graph.outputs
     )
-    with pytest.raises(
-        LoweringError, match=r"\(Reversed\) has no kernel call: the backend 'torch' runs its circuit"
-    ):
+    with pytest.raises(LoweringError, match=r"\(Reversed\) has no kernel call: the backend 'torch' runs its circuit"):
         fast(circuit, backend="native")
 
 
