@@ -220,17 +220,19 @@ def code_of(answer: Answer, step: int, source: str | None = None) -> str:
     query, variables = answer.query, answer.variables
     kind, columns = KINDS[query.kind], variables.columns
     table = source if columns else None
-    is_moments = bool(table) and query.kind == "moments"
-    function = kind.code.partition("(")[0].removeprefix("[")
-    lines = ["import torch", *(["import explorer"] if table else [])]
-    lines.append(
-        "from explorer.app.queries.query_kinds import expect"
-        if is_moments
-        else f"from explorer.backend.queries import {function}"
-    )
-    lines.append("")
-    if table:
-        lines.append(f"table = explorer.load({table!r})")
+    asked = kind.code.format(count=query.num_samples, root="" if query.root is None else f", root={query.root}")
+    printed = kind.printed.format(scale=" - log_scale" if answer.log_scale else "")
+    module, function = "explorer.backend.queries", asked.partition("(")[0].removeprefix("[")
+    evidence = "x, observed"
+    if table and query.kind == "moments":
+        module, function, evidence = "explorer.app.queries.query_kinds", "expect", "evidence"
+        asked, printed = f"expect(circuit, table.variables, evidence, {query.root})", "*found.moments(), sep='\\n'"
+    elif table and kind.is_sampled:
+        printed = "*table.table(found[:, 0]), sep='\\n'"
+    elif table:
+        printed = printed.replace("found.assignment", "table.table(found.assignment)")
+    lines = ["import torch", *(["import explorer"] if table else []), f"from {module} import {function}", ""]
+    lines += [f"table = explorer.load({table!r})"] if table else []
     lines.append(f"circuit = trace.circuit_at({step})")
     if kind.has_evidence:
         x, observed = (part[0].tolist() for part in query.evidence)
@@ -238,7 +240,7 @@ def code_of(answer: Answer, step: int, source: str | None = None) -> str:
         if table:
             cells = variables.decode(query.evidence.x)[0]
             values = {columns[at].name: cells[at] for at in known}
-            lines.append(f"{'evidence' if is_moments else 'x, observed'} = table.encode({values!r})")
+            lines.append(f"{evidence} = table.encode({values!r})")
         else:
             lines += _codes(known, variables)
     if query.given is not None and kind.has_given:
@@ -246,19 +248,9 @@ def code_of(answer: Answer, step: int, source: str | None = None) -> str:
         lines.append(f"given[{query.given.nonzero().flatten().tolist()}] = True")
     if kind.is_sampled:
         lines.append(f"generator = torch.Generator().manual_seed({query.seed})")
-    root = "" if query.root is None else f", root={query.root}"
-    asked = kind.code.format(count=query.num_samples, root=root)
     if answer.log_scale:
         lines.append("# the logarithm is of codes; minus this, it is of the values in the units of the table")
         lines.append(f"log_scale = {answer.log_scale!r}")
-    printed = kind.printed.format(scale=" - log_scale" if answer.log_scale else "")
-    if table and kind.is_sampled:
-        printed = "*table.table(found[:, 0]), sep='\\n'"
-    elif is_moments:
-        asked = f"expect(circuit, table.variables, evidence, {query.root})"
-        printed = "*found.moments(), sep='\\n'"
-    elif table:
-        printed = printed.replace("found.assignment", "table.table(found.assignment)")
     return "\n".join([*lines, f"found = {asked}", f"print({printed})"])
 
 
