@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")]
 Semiring = Annotated[
     str | None,
-    typer.Option(help="the semiring of a circuit that is not a checkpoint (default: lse-sum)", show_default=False),
+    typer.Option(help="the semiring of a circuit that is not a checkpoint (default: lse-sum)"),
 ]
 AssumeDeterministic = Annotated[
     bool,
@@ -37,7 +37,7 @@ AssumeDeterministic = Annotated[
 ]
 Root = Annotated[
     str | None,
-    typer.Option(metavar="OUTPUT,CLASS", help="which output and class, if there are several", show_default=False),
+    typer.Option(metavar="OUTPUT,CLASS", help="which output and class, if there are several"),
 ]
 
 
@@ -66,11 +66,7 @@ def query(
     ] = None,
     other: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="divergence: the circuit q of KL(p || q); the first one is p",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAME|FILE", help="divergence: the circuit q of KL(p || q); the first one is p"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
     semiring: Semiring = None,
@@ -133,7 +129,7 @@ def sample(
     ] = None,
     shape: Annotated[
         str | None,
-        typer.Option(metavar="HxW|CxHxW", help="the shape of the images (default: square)", show_default=False),
+        typer.Option(metavar="HxW|CxHxW", help="the shape of the images (default: square)"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
     semiring: Semiring = None,
@@ -330,12 +326,11 @@ def evaluate(
     data: Annotated[
         str | None,
         typer.Option(
-            help="another file: all its rows; the data of the training (the default), or digits: their held-out rows",
-            show_default=False,
+            help="another file: all its rows; the data of the training (the default), or digits: their held-out rows"
         ),
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="missing values: error or ignore (default: as in training)", show_default=False)
+        str | None, typer.Option(help="missing values: error or ignore (default: as in training)")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="number of torch threads")] = 1,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",

@@ -36,9 +36,7 @@ def serve(
     level: Annotated[str, typer.Option(help=f"the level at which the circuit is opened: {LEVELS_TEXT}")] = COMPILED,
     port: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=65535, help=f"the port to listen on (default: {PORT}, or a free one)", show_default=False
-        ),
+        typer.Option(min=1, max=65535, help=f"the port to listen on (default: {PORT}, or a free one)"),
     ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open a browser")] = True,
     address: Annotated[str, typer.Option(help="the address to listen on: 127.0.0.1 is this machine only")] = LOCAL,
@@ -132,7 +130,6 @@ def explore(
         typer.Option(
             "--dashboard/--no-dashboard",
             help="open the dashboard at the end, until Ctrl-C (default: if this is a terminal)",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -44,21 +44,15 @@ def train(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(
-            help="digits, a table (FILE.csv, .tsv, .npy, .parquet), or a folder of images (default: digits)",
-            show_default=False,
-        ),
+        typer.Option(help="digits, a table (FILE.csv, .tsv, .npy, .parquet), or a folder of images (default: digits)"),
     ] = None,
     structure: Annotated[
         str | None,
         typer.Option(
-            help="how a circuit is built for the data: hclt, chow-liu, random-binary-tree ... (default: hclt)",
-            show_default=False,
+            help="how a circuit is built for the data: hclt, chow-liu, random-binary-tree ... (default: hclt)"
         ),
     ] = None,
-    units: Annotated[
-        int | None, typer.Option(min=1, help="units per region of such a circuit (default: 8)", show_default=False)
-    ] = None,
+    units: Annotated[int | None, typer.Option(min=1, help="units per region of such a circuit (default: 8)")] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,11 +61,11 @@ def train(
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(help="missing values: error, or ignore, which sums them out (default: error)", show_default=False),
+        typer.Option(help="missing values: error, or ignore, which sums them out (default: error)"),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="gradient (Adam), or em: expectation-maximization (default: gradient)", show_default=False),
+        typer.Option(help="gradient (Adam), or em: expectation-maximization (default: gradient)"),
     ] = None,
     epochs: Annotated[int, typer.Option(help="passes over the training rows; with --resume, this many more")] = 30,
     patience: Annotated[
@@ -89,19 +83,16 @@ def train(
     resume: Annotated[
         Path | None, typer.Option(help="continue where this checkpoint ended, with its settings unless they are given")
     ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(help="rows per step (default: 64; em: all)", show_default=False)
-    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="rows per step (default: 64; em: all)")] = None,
     learning_rate: Annotated[
         float | None,
         typer.Option(
-            help="step size of Adam (default: 0.05); em: share of a batch in the averages (default: decreasing)",
-            show_default=False,
+            help="step size of Adam (default: 0.05); em: share of a batch in the averages (default: decreasing)"
         ),
     ] = None,
     pseudo_count: Annotated[
         float | None,
-        typer.Option(help="em: added to the counts of each row of weights (default: 0)", show_default=False),
+        typer.Option(help="em: added to the counts of each row of weights (default: 0)"),
     ] = None,
     preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
@@ -112,7 +103,6 @@ def train(
             min=0,
             max=MAX_SEED,
             help="seed of the initial values and of the order of rows, which a resumed run continues (default: 0)",
-            show_default=False,
         ),
     ] = None,
     threads: Annotated[
