@@ -62,3 +62,12 @@ def section(view, heading):
 def lines(verdict):
     """The words of a verdict in lines of up to 100 characters."""
     return wrap(verdict.text, 100)
+
+
+MARKS = ("matched", "new", "lost", "near-miss")
+"""The marks that tests expect cell by cell: a new one changes none of them."""
+
+
+def marks_of(plate):
+    """The cells of a plate by these marks."""
+    return {mark: cells for mark, cells in plate.get("marks", {}).items() if mark in MARKS}

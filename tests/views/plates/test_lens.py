@@ -13,7 +13,7 @@ from explorer.trace import KeptNearMisses, MatchRefused, Trace
 from explorer.views import TraceIndex, add_what_ifs, picture
 from explorer.views.hulls import stops_of
 from explorer.views.plates import lens
-from tests.views.showing import index_of
+from tests.views.showing import index_of, marks_of
 
 
 def before(index, step, near_misses=None):
@@ -189,9 +189,7 @@ def test_a_file_has_the_same_lenses_and_an_old_one_those_without_questions(tmp_p
 
 def test_plate_counts_blocked_matches_and_marks_the_layers_that_blocked_them():
     nodes = before(index_of("near-misses"), 3)["nodes"]
-    plates = [
-        (node["title"], node["plate"]["news"], node["plate"].get("marks", {})) for node in nodes if "plate" in node
-    ]
+    plates = [(node["title"], node["plate"]["news"], marks_of(node["plate"])) for node in nodes if "plate" in node]
     assert [plate for plate in plates if plate[1] or "near-miss" in plate[2]] == snapshot(
         [
             ("Hadamard", "", {"near-miss": [0]}),

@@ -14,7 +14,7 @@ from explorer.views.plates.links import LINE
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.static_svg import static_svg
 from explorer_widgets.schema import Mode
-from tests.views.showing import SMALL, every_step, index_of, section
+from tests.views.showing import SMALL, every_step, index_of, marks_of, section
 
 
 def plates(name, step, mode: Mode = "diff", near_misses=None):
@@ -88,8 +88,8 @@ def test_matches_are_on_plates_before_the_step_and_cells_come_from_replaced_ones
 
 def test_cells_are_marked_by_their_part_in_the_step():
     before = insides(plates("conflict", 3, "before"))
-    assert before[0].get("marks") == {"matched": [0, 1, 2, 3]}
-    after = [plate.get("marks", {}) for plate in insides(plates("conflict", 3))]
+    assert marks_of(before[0]) == {"matched": [0, 1, 2, 3]}
+    after = [marks_of(plate) for plate in insides(plates("conflict", 3))]
     assert after == [{"new": [0, 1, 2, 3]}, {"lost": [0, 1]}, {"new": [0, 1]}, {"new": [0]}]
     misses = plates("digits", 3, near_misses="SumCollapse")
     assert any("near-miss" in plate.get("marks", {}) for plate in insides(misses))
