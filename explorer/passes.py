@@ -1,7 +1,7 @@
 """Every pass of every level, by name and in order, with its purpose.
 
 All levels run their passes in the order of this page, and `circuit-explorer rules` prints it. A pass that runs several
-times has its purpose where it runs first. Those in `ON_REQUEST` and `OMITTED_BY_DEFAULT` are in no default pipeline.
+times has its purpose where it runs first. Passes in `ON_REQUEST` are in no default pipeline.
 """
 
 from collections.abc import Iterable, Mapping
@@ -93,7 +93,6 @@ GLOW_OPTIMIZE = (
     Listed("MergePadIntoConvolution", "Fold zero padding into the convolution after it."),
     Listed("MergeMatMulOnLHS", "Merge products that share their left factor."),
     Listed("MergeMatMulOnRHS", "Merge products that share their right factor."),
-    Listed("OptimizeReduceMean", "Replace a mean over height and width by average pooling."),
     Listed("EliminateNoop"),
     Listed("CSE"),
     Listed("OptimizeArithmeticNodes"),
@@ -146,10 +145,6 @@ SPECIALIZING = (
     Listed("DCE"),
 )
 
-OMITTED_BY_DEFAULT = frozenset(("OptimizeReduceMean",))
-"""Glow's passes that make PyTorch's programs worse: `avg_pool2d` adds the numbers of a window one by one, where `mean`
-adds in blocks. Pooling is 2 to 6 times slower on the processor, and its error grows with the size of the window."""
-
 # ---- program: instructions, in the order of Glow: fewer buffers, shorter lives, then a place for each, and stacks.
 
 MEMORY = (
@@ -186,7 +181,7 @@ PASSES: Mapping[str, tuple[Listed, ...]] = {
     PROGRAM: MEMORY,
     KERNELS: CALLS,
 }
-"""The passes of each level in the order in which they run, those in `OMITTED_BY_DEFAULT` where a pipeline has them."""
+"""The passes of each level in the order in which they run."""
 
 ON_REQUEST: Mapping[str, tuple[Listed, ...]] = {
     TENSOR: (
@@ -199,9 +194,14 @@ ON_REQUEST: Mapping[str, tuple[Listed, ...]] = {
             "OptimizeQuantizeClipLossy",
             "As OptimizeQuantizeClip, but also narrow integers to the range of a clip, which changes roundings.",
         ),
+        Listed("OptimizeReduceMean", "Replace a mean over height and width by average pooling."),
     )
 }
-"""The passes of a level that run only where a pipeline names them."""
+"""The passes of a level that run only where a pipeline names them.
+
+OptimizeReduceMean makes PyTorch's programs worse: `avg_pool2d` adds the numbers of a window one by one, where `mean`
+adds in blocks. Pooling is 2 to 6 times slower on the processor, and its error grows with the size of the window.
+"""
 
 
 def purposes_of(level: str) -> Mapping[str, str]:

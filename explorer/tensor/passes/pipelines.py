@@ -6,11 +6,9 @@ so in their configuration, so that one pipeline serves both modes. The passes on
 versions of Glow do not have, come first and after the sinking.
 """
 
-from explorer.passes import OMITTED_BY_DEFAULT, PASSES
+from explorer.passes import PASSES
 from explorer.rewrite import FunctionPassPipeline
 from explorer.trace import TENSOR
 
-DEFAULT_PIPELINE = FunctionPassPipeline.of_listed(
-    entry for entry in PASSES[TENSOR] if entry.name not in OMITTED_BY_DEFAULT
-)
+DEFAULT_PIPELINE = FunctionPassPipeline.of_listed(PASSES[TENSOR])
 """The passes that a graph goes through by default."""
