@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 import torch
@@ -286,7 +285,11 @@ def test_files_and_views_have_the_same_bytes_under_any_hash_seed(tmp_path):
     """One test for files without times and for views, so that one more process, with another seed, is enough."""
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     code = f"import sys; from {__name__} import saved_and_shown; print(*saved_and_shown(sys.argv[1]), sep='\\n')"
-    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": "77",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
     command = [sys.executable, "-c", code, str(there)]
     shown = subprocess.run(command, check=True, capture_output=True, env=environment, text=True).stdout.splitlines()
     one, other = saved_and_shown(str(here))
