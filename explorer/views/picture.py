@@ -57,7 +57,7 @@ from explorer_widgets.schema import (
     NodeView,
     PictureView,
 )
-from explorer_widgets.theme import CHANGES, HULLS, KINDS, MATCHED
+from explorer_widgets.theme import CHANGES, HULLS, KINDS, MATCHED, value_role
 
 TELLING_CHANNELS = ("border", "hull", "mark")
 """Channels of the legend that show what a step did."""
@@ -216,11 +216,15 @@ def _nodes(
         for (box, forms), fill in zip(with_forms, fills, strict=True)
     ]
     looks: list[LookView] = []
-    known: dict[str, int] = {}
+    known: dict[tuple[str, str, bool, str, int | None], int] = {}
     for node, fill, value in zip(nodes, fills, log_scale(fills), strict=True):
-        look = PAINTERS[request.group_by].look(request.colour_by, node, value, fill.category)
-        node["look"] = known.setdefault(repr(look), len(looks))
-        looks += [look] if node["look"] == len(looks) else []
+        shown_value = "" if value is None else value_role(value)
+        key = (node["kind"], node["change"], node["matched"], shown_value, fill.category)
+        if key not in known:  # there are few keys and thousands of nodes; several keys may have one look
+            look = PAINTERS[request.group_by].look(request.colour_by, node, value, fill.category)
+            looks += [] if look in looks else [look]
+            known[key] = looks.index(look)
+        node["look"] = known[key]
     return nodes, looks, fill_legend(fills, request.colour_by, has_batches=index.trace.level.has_batches)
 
 
