@@ -10,6 +10,7 @@ from torch import Tensor
 from explorer.app.queries.named_variables import Evidence, Variables, describe_variables
 from explorer.backend import TorchCircuit, queries
 from explorer.backend.queries.fold_structure import scopes_of
+from explorer.backend.queries.likelihood import log_ratio
 from explorer.backend.queries.masks import check_root
 from explorer.backend.queries.stages import stages_of
 from explorer.errors import FormError, ShapeError
@@ -155,9 +156,10 @@ def _shares(circuit: TorchCircuit, v: int, count: int, evidence: Evidence, root:
         return seen
     rows, known = x.repeat_interleave(count, 0), observed.repeat_interleave(count, 0)
     rows[:, v], known[:, v] = values.to(x.dtype).repeat(len(x)), True
-    logs = queries.marginal(circuit, rows, known)[:, output, number].reshape(len(x), count)
-    given = queries.marginal(circuit, x, observed)[:, output, number].unsqueeze(1)
-    return torch.where(observed[:, v, None], seen, (logs - given).exp().real.double())
+    given = observed.repeat_interleave(count, 0)
+    given[:, v] = False
+    logs = log_ratio(stages_of(circuit), rows, known, given)[:, output, number].reshape(len(x), count)
+    return torch.where(observed[:, v, None], seen, logs.exp())
 
 
 # ---------------------------------------------------------------------- the kinds

@@ -1,6 +1,6 @@
 """Samples and most probable assignments: rows are completed from what the top-down pass reaches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,6 +13,7 @@ from explorer.backend.queries.downward import Choice, descend, draw_terms, large
 from explorer.backend.queries.fold_structure import Scopes, deterministic, require_tractable
 from explorer.backend.queries.likelihood import log_partition_of
 from explorer.backend.queries.masks import check_evidence, check_generator, check_possible, check_root
+from explorer.backend.queries.references import Evidence, Reference, are_far, references_for, relative_leaf
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.queries.upward import (
     LSE,
@@ -33,6 +34,8 @@ from explorer.symbolic.checks import is_integer
 
 Complete = Callable[[Stage, TorchInputLayer, ReachedUnits], Tensor]
 """The values (P, V) of the variables of P units of an input layer."""
+LeafOf = Callable[[Stages, StageValues, Evidence, Reference | None], LeafValue]
+"""Evaluates input layers given evidence, relative to references if there are some."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +54,24 @@ class Task:
         require_non_negative(self.stages, found)
         return found
 
+    def output(self, activations: Sequence[Tensor]) -> Tensor:
+        """The real logarithms (B,) of the root. Raises: ValueRangeError for a negative number."""
+        return mixtures(outputs_of(self.stages, activations)[:, *self.root])
+
     def complete(
         self,
         values: StageValues,
-        activations: list[Tensor],
-        rows: slice,
+        activations: Sequence[Tensor],
+        numbers: Tensor,
         row_of: Tensor,
         choice: Choice,
         complete: Complete,
     ) -> Tensor:
-        """The completed rows (S, D) of S draws: draw s completes row `row_of[s]` of the slice of rows.
+        """The completed rows (S, D) of S draws: draw s completes row `row_of[s]` of those with these numbers.
 
         Raises: as `descend`; DataTypeError for a layer of several variables if only some are observed.
         """
-        observed, found = self.observed[rows], self.rows[rows][row_of]
+        observed, found = self.observed[numbers], self.rows[numbers][row_of]
         for stage, layer, at, draws in descend(
             self.stages, values, activations, self.scopes, self.root, row_of, choice
         ):
@@ -101,6 +108,35 @@ def _is_discrete(circuit: EvaluatedCircuit) -> bool:
     return all(isinstance(layer, TorchDiscreteLayer) for layer in leaves)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Upward:
+    """The upward pass of rows: activations (F, B, O), the logarithms (B,) of the root, and the rows that are far (B,).
+
+    Activations and logarithms of rows that are far are relative to the references of these rows.
+    """
+
+    activations: Sequence[Tensor]
+    logs: Tensor
+    far: Tensor
+    reference: Reference | None
+
+
+def _upward(task: Task, values: StageValues, numbers: Tensor, leaf_of: LeafOf) -> Upward:
+    """The upward pass of the rows with these numbers (B,). Raises: ValueRangeError."""
+    stages, x, observed = task.stages, task.rows[numbers], task.observed[numbers]
+    activations = evaluate_stages(stages, values, leaf_of(stages, values, (x, observed), None))
+    logs, reference = task.output(activations), None
+    far = are_far(stages, logs)
+    if bool(far.any()):
+        evidence, at = (x[far], observed[far]), far.nonzero().flatten()
+        reference = references_for(stages, evidence, task.root, numbers[far], (values.semiring,))
+        relative = evaluate_stages(stages, values, leaf_of(stages, values, evidence, reference))
+        activations = [one.index_copy(1, at, part) for one, part in zip(activations, relative, strict=True)]
+        logs = task.output(activations)
+    check_possible(logs, numbers)
+    return Upward(activations, logs, far, reference)
+
+
 @torch.no_grad()
 def sample(
     circuit: EvaluatedCircuit,
@@ -134,13 +170,11 @@ def sample(
     num_rows, num_columns = task.rows.shape
     found = task.rows.new_empty((num_samples, num_rows, num_columns))
     for rows in chunks(num_rows, task.stages.activation_bytes):
-        leaf = observed_leaf(values, task.rows[rows], task.observed[rows])
-        activations = evaluate_stages(task.stages, values, leaf)
-        check_possible(mixtures(outputs_of(task.stages, activations)[:, *task.root]))
-        count = rows.stop - rows.start
+        numbers = torch.arange(rows.start, rows.stop, device=found.device)
+        activations, count = _upward(task, values, numbers, _given_leaf).activations, len(numbers)
         for draws in chunks(num_samples, 8 * count * (task.stages.num_folds + num_columns)):
             row_of = torch.arange(count, device=found.device).repeat(draws.stop - draws.start)
-            part = task.complete(values, activations, rows, row_of, choice, draw)
+            part = task.complete(values, activations, numbers, row_of, choice, draw)
             found[draws, rows] = part.reshape(draws.stop - draws.start, count, num_columns)
     return found.squeeze(1) if x is None else found
 
@@ -198,52 +232,74 @@ def most_probable(
     if is_deterministic is None:
         nothing = observed_leaf(sums, *check_evidence(circuit, None, None))
         is_deterministic = bool(deterministic(task.stages, sums, evaluate_stages(task.stages, sums, nothing)))
+    numbers = torch.arange(len(task.rows), device=task.rows.device)
     found = [
-        _completed(task, values, sums, rows, is_deterministic)
+        _completed(task, values, sums, numbers[rows], is_deterministic)
         for rows in chunks(len(task.rows), task.stages.activation_bytes)
     ]
     log_partition = log_partition_of(task.stages)[task.root]
-    assignment, log_value, log_bound = (torch.cat(parts) for parts in zip(*found, strict=True))
-    is_exact = log_bound - log_value <= TOLERANCE
+    assignment, log_value, log_bound, is_exact = (torch.cat(parts) for parts in zip(*found, strict=True))
     return MostProbable(assignment, log_value - log_partition, log_bound - log_partition, is_exact)
 
 
 def _completed(
-    task: Task, values: StageValues, sums: StageValues, rows: slice, is_deterministic: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The assignments (B, D) of some rows, the logarithms (B,) of their values, and of the upper bounds."""
-    x, observed = task.rows[rows], task.observed[rows]
-    activations = evaluate_stages(task.stages, values, _mode_leaf(values, x, observed))
-    log_best = mixtures(outputs_of(task.stages, activations)[:, *task.root])
-    check_possible(log_best)
-    row_of = torch.arange(len(x), device=x.device)
-    assignment = task.complete(values, activations, rows, row_of, largest_terms, partial(_mode, values))
-    everything = torch.ones_like(observed)
-    reached = evaluate_stages(task.stages, sums, observed_leaf(sums, assignment, everything))
-    log_value = mixtures(outputs_of(task.stages, reached)[:, *task.root])
+    task: Task, values: StageValues, sums: StageValues, numbers: Tensor, is_deterministic: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The assignments (B, D) of the rows with these numbers, the logarithms (B,) of their values, and of the bounds.
+
+    The last tensor (B,) says whether the two agree, up to rounding.
+    """
+    evidence = task.rows[numbers], task.observed[numbers]
+    upward = _upward(task, values, numbers, _mode_leaf)
+    row_of = torch.arange(len(numbers), device=numbers.device)
+    assignment = task.complete(values, upward.activations, numbers, row_of, largest_terms, partial(_mode, values))
+    completed = assignment, torch.ones_like(evidence[1])
+
+    def evaluate(leaf_of: LeafOf, x: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithms of the rows, and the same relative to the references where these are needed."""
+        logs = task.output(evaluate_stages(task.stages, sums, leaf_of(task.stages, sums, (x, observed), None)))
+        if upward.reference is None:
+            return logs, logs
+        leaf = leaf_of(task.stages, sums, (x[upward.far], observed[upward.far]), upward.reference)
+        relative = task.output(evaluate_stages(task.stages, sums, leaf))
+        return logs, logs.index_put((upward.far,), relative)
+
+    log_value, value = evaluate(_given_leaf, *completed)
     if is_deterministic:
-        if bool(((log_value - log_best).abs() > TOLERANCE * log_best.abs().clamp(min=1.0)).any()):
+        if bool(((value - upward.logs).abs() > TOLERANCE * upward.logs.abs().clamp(min=1.0)).any()):
             raise StructureError("the circuit is not deterministic: a unit has several terms above zero")
-        return assignment, log_value, log_value
-    bounds = evaluate_stages(task.stages, sums, _mode_leaf(sums, x, observed))
-    log_bound = mixtures(outputs_of(task.stages, bounds)[:, *task.root])
-    return assignment, log_value, torch.maximum(log_value, log_bound)
+        return assignment, log_value, log_value, torch.ones_like(upward.far)
+    log_bound, bound = evaluate(_mode_leaf, *evidence)
+    return assignment, log_value, torch.maximum(log_value, log_bound), bound - value <= TOLERANCE
 
 
-def _mode_leaf(values: StageValues, x: Tensor, observed: Tensor) -> LeafValue:
-    """Input layers at the observed entries of x (B, D), and at their largest value where nothing is observed."""
+def _given_leaf(stages: Stages, values: StageValues, evidence: Evidence, reference: Reference | None) -> LeafValue:
+    """Input layers at the observed entries, relative to the references if there are some, and summed out elsewhere."""
+    if reference is None:
+        return observed_leaf(values, *evidence)
+    return relative_leaf(stages, values, evidence, reference)
+
+
+def _mode_leaf(stages: Stages, values: StageValues, evidence: Evidence, reference: Reference | None) -> LeafValue:
+    """Input layers as in `_given_leaf`, but at their largest value where nothing is observed."""
+    relative = None if reference is None else relative_leaf(stages, values, evidence, reference)
 
     def leaf(stage: Stage, layer: TorchInputLayer) -> Tensor:
-        seen, mask = observed_values(layer, x, observed)
+        seen, mask = observed_values(layer, *evidence)
         layer.check_input(seen)
         own, given = values.prepared[stage.id], mask.all(2)
-        if bool(given.all()):
+
+        def at_values() -> Tensor:
+            if relative is not None:
+                return relative(stage, layer)
             return in_semiring(layer.forward(values.input_semiring, seen, own), values)
+
+        if bool(given.all()):
+            return at_values()
         largest = layer.mode(values.input_semiring, own)[0].unsqueeze(1)
         if not bool(given.any()):
-            return largest.double().expand(-1, len(x), -1)
-        value = in_semiring(layer.forward(values.input_semiring, seen, own), values)
-        return torch.where(given.unsqueeze(2), value, largest.double())
+            return largest.double().expand(-1, len(mask[0]), -1)
+        return torch.where(given.unsqueeze(2), at_values(), largest.double())
 
     return leaf
 

@@ -6,8 +6,7 @@ Networks.
 """
 
 import math
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -16,6 +15,7 @@ from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import LeafFunction, TorchInputLayer, apply, power
 from explorer.backend.queries.fold_structure import Scopes, require_dependence, require_tractable, variables
 from explorer.backend.queries.masks import check_evidence, check_possible
+from explorer.backend.queries.references import are_far, references_for, relative_leaf, roots_of
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.queries.upward import (
     COMPLEX,
@@ -44,20 +44,32 @@ def posterior_expectations(stages: Stages, function: LeafFunction, rows: Tensor,
         found = torch.zeros(
             (len(rows), *stages.circuit.output_shape, rows.shape[1]), dtype=torch.float64, device=rows.device
         )
+        numbers = torch.arange(len(rows), device=rows.device)
         for part in chunks(len(rows), 3 * stages.activation_bytes):
-            known = _add_expectations(stages, values, function, (rows[part], mask[part]), found[part])
-            if not known:
+            evidence = rows[part], mask[part]
+            if not _add_expectations(stages, values, function, evidence, numbers[part], found[part]):
                 return None
         point = torch.where(mask, rows, 0).double()
         return torch.where(mask[:, None, None], apply(function, point)[:, None, None], found)
 
 
 def _add_expectations(
-    stages: Stages, values: StageValues, function: LeafFunction, evidence: tuple[Tensor, Tensor], found: Tensor
+    stages: Stages,
+    values: StageValues,
+    function: LeafFunction,
+    evidence: tuple[Tensor, Tensor],
+    numbers: Tensor,
+    found: Tensor,
+    root: tuple[int, int] | None = None,
 ) -> bool:
-    """Add the expectations of unobserved variables to `found` (B, outputs, classes, D); False if a unit is negative."""
+    """Add the expectations of unobserved variables to `found` (B, outputs, classes, D); False if a unit is negative.
+
+    `numbers` (B,) are those of the rows in errors. A `root` means its expectations only, and rows that are far.
+    """
     leaves: list[tuple[Stage, TorchInputLayer, Tensor]] = []
     given = observed_leaf(values, *evidence)
+    if root is not None:
+        given = relative_leaf(stages, values, evidence, references_for(stages, evidence, root, numbers, (LSE,)))
 
     def leaf(stage: Stage, layer: TorchInputLayer) -> Tensor:
         with torch.no_grad():
@@ -69,19 +81,27 @@ def _add_expectations(
         outputs = real_log(outputs_of(stages, evaluate_stages(stages, values, leaf)))
     if bool(torch.isnan(outputs).any()):
         return False
-    check_possible(outputs)
+    far = torch.zeros_like(numbers, dtype=torch.bool) if root else are_far(stages, outputs)
+    roots = [root] if root else roots_of(stages)
+    for one in roots:
+        check_possible(torch.where(far, 0.0, outputs[:, *one].detach()), numbers)
     used = [one for one in leaves if one[1].num_variables and not _is_observed(one[1], evidence[1])]
     ratios = [_ratio(stage, layer, values, function) for stage, layer, _ in used]
-    for output in range(outputs.shape[1] if used else 0):
-        for number in range(outputs.shape[2]):
-            with torch.enable_grad():
-                total = outputs[:, output, number].sum()
-            shares = torch.autograd.grad(total, [v for _, _, v in used], retain_graph=True, allow_unused=True)
-            for (_, layer, _), ratio, share in zip(used, ratios, shares, strict=True):
-                if share is not None:
-                    mean = torch.where(share == 0, 0.0, share * ratio).sum(2)  # (F, B)
-                    columns = columns_of(layer, mean.device)[:, 0]
-                    found[:, output, number].index_add_(1, columns, mean.T)
+    for one in roots if used else ():
+        with torch.enable_grad():
+            total = outputs[:, *one].sum()
+        shares = torch.autograd.grad(total, [v for _, _, v in used], retain_graph=True, allow_unused=True)
+        for (_, layer, _), ratio, share in zip(used, ratios, shares, strict=True):
+            if share is not None:
+                mean = torch.where(share == 0, 0.0, share * ratio).sum(2)  # (F, B)
+                columns = columns_of(layer, mean.device)[:, 0]
+                found[:, *one].index_add_(1, columns, mean.T)
+    if bool(far.any()):
+        at = far.nonzero().flatten()
+        part = torch.zeros_like(found[at])
+        for one in roots:
+            _add_expectations(stages, values, function, (evidence[0][at], evidence[1][at]), numbers[at], part, one)
+        found[at] = part
     return True
 
 
@@ -126,7 +146,8 @@ def expectation(
     require_dependence(stages, scopes, functions, "whose functions were given")
     applied = torch.zeros_like(mask)
     applied[:, list(functions)] = True
-    found = _expected(stages, functions, rows, mask, applied)
+    numbers = torch.arange(len(rows), device=rows.device)
+    found = _expected(stages, functions, rows, mask, applied, numbers)
     return found[0] if x is None else found
 
 
@@ -159,21 +180,36 @@ def _one_by_one(stages: Stages, function: LeafFunction, rows: Tensor, mask: Tens
     num_rows, num_variables = rows.shape
     applied = torch.eye(num_variables, dtype=torch.bool, device=rows.device).repeat(num_rows, 1)
     repeated = rows.repeat_interleave(num_variables, 0), mask.repeat_interleave(num_variables, 0)
-    found = _expected(stages, dict.fromkeys(range(num_variables), function), *repeated, applied)
+    numbers = torch.arange(num_rows, device=rows.device).repeat_interleave(num_variables)
+    found = _expected(stages, dict.fromkeys(range(num_variables), function), *repeated, applied, numbers)
     return found.reshape(num_rows, num_variables, *stages.circuit.output_shape).permute(0, 2, 3, 1).clone()
 
 
 def _expected(
-    stages: Stages, functions: Mapping[int, LeafFunction], rows: Tensor, mask: Tensor, applied: Tensor
+    stages: Stages,
+    functions: Mapping[int, LeafFunction],
+    rows: Tensor,
+    mask: Tensor,
+    applied: Tensor,
+    numbers: Tensor,
 ) -> Tensor:
-    """The expectations (B, outputs, classes) of the functions that are applied in each row (B, D)."""
+    """The expectations (B, outputs, classes) of the functions that are applied in each row (B, D).
+
+    `numbers` (B,) are those of the rows in errors.
+    """
     found: list[Tensor] = []
     for part in chunks(len(rows), 2 * stages.activation_bytes):
         x, seen = rows[part], mask[part]
-        evidence = evaluate_in(stages, COMPLEX, partial(_observed, x, seen))
-        log_evidence = density(evidence)
-        check_possible(log_evidence)
-        logs = evaluate_in(stages, COMPLEX, partial(_weighted, functions, x, seen, applied[part])) - log_evidence
+
+        def leaf_of(values: StageValues, x: Tensor = x, seen: Tensor = seen) -> LeafValue:
+            return observed_leaf(values, x, seen)
+
+        logs, far = _log_expected(stages, functions, (x, seen), applied[part], leaf_of, numbers[part])
+        if bool(far.any()):
+            at = far.nonzero().flatten()
+            own = (x[at], seen[at]), applied[part][at], numbers[part][at]
+            for root in roots_of(stages):
+                logs[at, *root] = _far_expected(stages, functions, *own, root)
         size = torch.where(logs.real == -torch.inf, 0.0, logs.real.exp())
         real, imaginary = (torch.where(size == 0, 0.0, size * turn(logs.imag)) for turn in (torch.cos, torch.sin))
         if not bool((imaginary.abs() <= TOLERANCE * size.clamp(min=1.0)).all()):  # also for NaN
@@ -182,15 +218,57 @@ def _expected(
     return torch.cat(found)
 
 
-def _observed(x: Tensor, seen: Tensor, values: StageValues) -> LeafValue:
-    return observed_leaf(values, x, seen)
+def _log_expected(
+    stages: Stages,
+    functions: Mapping[int, LeafFunction],
+    evidence: tuple[Tensor, Tensor],
+    applied: Tensor,
+    leaf_of: Callable[[StageValues], LeafValue],
+    numbers: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """The complex logarithms (B, outputs, classes) of expectations, and which rows (B,) are far and mean nothing."""
+
+    def weighted_of(values: StageValues) -> LeafValue:
+        return _weighted(functions, *evidence, applied, values, leaf_of(values))
+
+    found = evaluate_in(stages, COMPLEX, leaf_of)
+    far = are_far(stages, found)
+    log_evidence = density(torch.where(far[:, None, None], 0.0, found))
+    check_possible(log_evidence, numbers)
+    return evaluate_in(stages, COMPLEX, weighted_of) - log_evidence, far
+
+
+def _far_expected(
+    stages: Stages,
+    functions: Mapping[int, LeafFunction],
+    evidence: tuple[Tensor, Tensor],
+    applied: Tensor,
+    numbers: Tensor,
+    root: tuple[int, int],
+) -> Tensor:
+    """The complex logarithms (B,) of the expectations of a root in rows that are far."""
+    reference = references_for(stages, evidence, root, numbers, (COMPLEX,))
+
+    def leaf_of(values: StageValues) -> LeafValue:
+        return relative_leaf(stages, values, evidence, reference)
+
+    def weighted_of(values: StageValues) -> LeafValue:
+        return _weighted(functions, *evidence, applied, values, leaf_of(values))
+
+    log_evidence = density(evaluate_in(stages, COMPLEX, leaf_of)[:, *root])
+    check_possible(log_evidence, numbers)
+    return evaluate_in(stages, COMPLEX, weighted_of)[:, *root] - log_evidence
 
 
 def _weighted(
-    functions: Mapping[int, LeafFunction], x: Tensor, seen: Tensor, applied: Tensor, values: StageValues
+    functions: Mapping[int, LeafFunction],
+    x: Tensor,
+    seen: Tensor,
+    applied: Tensor,
+    values: StageValues,
+    plain: LeafValue,
 ) -> LeafValue:
-    """Input layers times the functions of their variables, where these are applied."""
-    plain = observed_leaf(values, x, seen)
+    """Input layers, which `plain` evaluates, times the functions of their variables, where these are applied."""
 
     def leaf(stage: Stage, layer: TorchInputLayer) -> Tensor:
         value = plain(stage, layer)

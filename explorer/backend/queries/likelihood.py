@@ -6,10 +6,27 @@ import torch
 from torch import Tensor
 
 from explorer.backend.evaluation import EvaluatedCircuit
-from explorer.backend.queries.fold_structure import read_variables, require_dependence, require_tractable
+from explorer.backend.queries.fold_structure import (
+    read_variables,
+    require_dependence,
+    require_tractable,
+    scopes_of,
+    variables,
+)
 from explorer.backend.queries.masks import check_evidence, check_mask, check_possible
-from explorer.backend.queries.stages import Stages, StageValues, stages_of
-from explorer.backend.queries.upward import LeafValue, chunks, density, log_outputs, observed_leaf
+from explorer.backend.queries.references import (
+    Reference,
+    Root,
+    are_far,
+    largest_units,
+    reference_values,
+    references_for,
+    relative_leaf,
+    require_certain,
+    roots_of,
+)
+from explorer.backend.queries.stages import Stages, StageValues, prepare, stages_of
+from explorer.backend.queries.upward import COMPLEX, LeafValue, chunks, density, log_outputs, observed_leaf
 from explorer.errors import ScopeError, ValueRangeError
 
 
@@ -59,9 +76,51 @@ def conditional(circuit: EvaluatedCircuit, x: Tensor, query: Tensor, evidence: T
     asked = check_mask("query", query, rows)
     scopes = require_tractable(stages)
     require_dependence(stages, scopes, asked.any(0).nonzero().flatten().tolist(), "which are asked about")
-    log_evidence = density(_log_masses(stages, rows, given))
+    return log_ratio(stages, rows, given | asked, given)
+
+
+def log_ratio(stages: Stages, rows: Tensor, joint: Tensor, given: Tensor) -> Tensor:
+    """The logarithms (B, outputs, classes) of p(joint) / p(given), two masks (B, D) of which the first has the second.
+
+    Raises: as `conditional`, but variables that an output does not depend on are ignored.
+    """
+    log_evidence = _log_masses(stages, rows, given)
+    far = are_far(stages, log_evidence)
+    log_evidence = density(_without(far, log_evidence))
     check_possible(log_evidence)
-    return density(_log_masses(stages, rows, given | asked)) - log_evidence
+    found = density(_without(far, _log_masses(stages, rows, joint))) - log_evidence
+    if bool(far.any()):
+        numbers = far.nonzero().flatten()
+        part = _far_ratio(stages, rows[numbers], joint[numbers], given[numbers], numbers)
+        found = found.index_put((numbers,), part)
+    return found
+
+
+def _without(far: Tensor, logs: Tensor) -> Tensor:
+    """The logarithms (B, ...) with 0 in the rows that are far."""
+    return torch.where(far.view(-1, *[1] * (logs.dim() - 1)), 0.0, logs) if bool(far.any()) else logs
+
+
+def _far_ratio(stages: Stages, x: Tensor, joint: Tensor, given: Tensor, numbers: Tensor) -> Tensor:
+    """The same for rows that are far, with these numbers (B,): each output has its own references."""
+    values, scopes = prepare(stages, COMPLEX), scopes_of(stages)
+    found: list[Tensor] = []
+    for root in roots_of(stages):
+        reference = references_for(stages, (x, given), root, numbers)
+        reference = reference.where(given.T, largest_units(stages, values, (x, joint)))
+
+        def log_mass(observed: Tensor, root: Root = root, reference: Reference = reference) -> Tensor:
+            logs = log_outputs(stages, lambda one: relative_leaf(stages, one, (x, observed), reference))
+            return density(logs[:, *root])
+
+        log_evidence = log_mass(given)
+        check_possible(log_evidence, numbers)
+        position, fold = stages.outputs[root[0]]
+        read = variables(scopes[position][fold])
+        log_asked = reference_values(stages, values, (x, joint & ~given), reference)[read].sum(0)
+        found.append(log_mass(joint) - log_evidence + log_asked)
+        require_certain(stages, values, (x, joint), reference, root, numbers, found[-1])
+    return torch.stack(found, 1).unflatten(1, stages.circuit.output_shape)
 
 
 def partition_function(circuit: EvaluatedCircuit) -> Tensor:

@@ -69,11 +69,15 @@ def check_generator(generator: object) -> torch.Generator:
     return generator
 
 
-def check_possible(log_evidence: Tensor) -> None:
-    """Raises: ValueRangeError if the evidence of a row has probability zero; log_evidence (B, ...)."""
+def check_possible(log_evidence: Tensor, numbers: Tensor | None = None) -> None:
+    """Raises: ValueRangeError if the evidence of a row has probability zero.
+
+    Shapes: log_evidence (B, ...); numbers (B,) of the rows in the message, by default 0 .. B-1.
+    """
     impossible = log_evidence == -torch.inf
     if bool(impossible.any()):
         row = int(impossible.nonzero()[0][0])
+        row = row if numbers is None else int(numbers[row])
         raise ValueRangeError(
             f"the evidence of row {row} has probability zero, so there is no distribution given it; change it"
         )
