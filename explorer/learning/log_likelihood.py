@@ -1,15 +1,18 @@
 """The log-likelihood of a circuit on held-out rows, by one process or by several."""
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from explorer.backend import FrozenCircuit, TorchCircuit
+from explorer.backend import FrozenCircuit, TorchCircuit, double_copy
 from explorer.errors import CircuitError, ShapeError, check_type
 from explorer.learning.workers import ALONE, Workers
 
 EVALUATION_BATCH = 1024
+MAX_NAMED = 8
+"""Maximum number of rows that a note names."""
 NORMALIZED_NATS = 1e-4
 """A circuit counts as normalized if its log partition function is this close to 0, per dimension."""
 
@@ -18,17 +21,45 @@ NORMALIZED_NATS = 1e-4
 def mean_log_likelihood(circuit: TorchCircuit, rows: Tensor, workers: Workers = ALONE) -> float:
     """Mean of log p(x) over rows (N, D), in nats; each worker evaluates its shard. Missing values (NaN) are summed out.
 
+    It is -inf if a row has probability zero (`note_on_impossible`).
     Raises: CircuitError if the circuit is not one normalized distribution; ShapeError for no rows.
     """
     require_distribution(circuit)
     if not len(rows):
         raise ShapeError("a mean needs at least one row; found none")
-    model = circuit.probe().to(workers.device)
-    shard = workers.shard(rows).to(workers.device)
     total = torch.zeros((), dtype=torch.float64, device=workers.device)
-    for batch in shard.split(EVALUATION_BATCH):
-        total += model(batch).sum(dtype=torch.float64)
+    for logs in _log_likelihoods(circuit, workers.shard(rows), workers.device):
+        total += logs.sum(dtype=torch.float64)
     return workers.total(total) / len(rows)
+
+
+@torch.no_grad()
+def note_on_impossible(circuit: TorchCircuit, rows: Tensor) -> str:
+    """A sentence that names the rows (N, D) of probability zero, or whose logarithm is below the range of a double."""
+    logs = torch.cat(list(_log_likelihoods(circuit, rows, rows.device)))
+    numbers = (logs == -math.inf).nonzero().flatten().tolist()
+    words = [str(number + 1) for number in numbers[:MAX_NAMED]]
+    words += [f"{len(numbers) - MAX_NAMED:,} more"] if len(numbers) > MAX_NAMED else []
+    return (
+        f"the mean is -inf, as {len(numbers):,} of {len(rows):,} rows have a probability of zero, or one whose "
+        f"logarithm is below the range of a double; their numbers, from 1: {', '.join(words)}"
+    )
+
+
+def _log_likelihoods(circuit: TorchCircuit, rows: Tensor, device: torch.device) -> Iterator[Tensor]:
+    """Log p(x) (B,) of batches of rows (N, D).
+
+    In single precision a logarithm below -3.4e38 is -inf, so rows that are not finite are evaluated again in double
+    precision.
+    """
+    model, precise = circuit.probe().to(device), None
+    for batch in rows.to(device).split(EVALUATION_BATCH):
+        logs = model(batch).flatten()
+        infinite = ~logs.isfinite()
+        if logs.dtype != torch.float64 and bool(infinite.any()):
+            precise = precise or double_copy(circuit).probe().to(device)
+            logs = logs.double().index_put((infinite,), precise(batch[infinite]).flatten())
+        yield logs
 
 
 def has_missing(rows: Tensor) -> bool:

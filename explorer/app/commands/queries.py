@@ -344,7 +344,7 @@ def evaluate(
 
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.job import rows_to_evaluate
-        from explorer.learning.log_likelihood import check_data, mean_log_likelihood
+        from explorer.learning.log_likelihood import check_data, mean_log_likelihood, note_on_impossible
         from explorer.learning.loop import is_density
         from explorer.learning.tables import note_on_missing
 
@@ -359,6 +359,8 @@ def evaluate(
         circuit = loaded.restore().to(workers.device)
         check_data(circuit, source.rows, source.data)
         mean = mean_log_likelihood(circuit, source.rows, workers) - source.log_scale
+        if mean == -math.inf:
+            say_note(note_on_impossible(circuit, source.rows.to(workers.device)))
         what = source.what.removesuffix("s") if len(source.rows) == 1 else source.what
         found = f"{len(source.rows):,} {what} of {source.data}: mean log-likelihood {mean:z.4f} nats"
         dimensions = source.rows.shape[1]

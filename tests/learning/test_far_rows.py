@@ -1,0 +1,58 @@
+"""The likelihood of rows whose logarithm is beyond the range of single precision, or of double precision."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.backend import TorchCircuit, queries
+from explorer.compiler import TorchCompiler
+from explorer.learning.evaluation import bits_per_dimension, mean_log_likelihood
+from explorer.symbolic import CircuitBuilder, GaussianLayer, constant
+from tests.app.commands.running import run
+from tests.fuzzing import covering
+from tests.levels.modes import SWITCHES
+
+MEANS, SCALES, WEIGHTS = (-1.0, 2.0), (0.5, 1.5), (0.25, 0.75)
+
+
+def mixture(optimize: bool = True, fold: bool = True) -> TorchCircuit:
+    b = CircuitBuilder()
+    normals = b.add(
+        GaussianLayer(scope=(0,), num_output_units=2, mean=constant(np.array(MEANS)), stddev=constant(np.array(SCALES)))
+    )
+    circuit = b.build(b.sum(normals, num_units=1, weight=constant(np.array([WEIGHTS]))))
+    return TorchCompiler(optimize=optimize, fold=fold).compile(circuit)
+
+
+@pytest.mark.parametrize(("size", "optimize", "fold"), covering((1e20, -1e30, 1e39, 1e150), *SWITCHES))
+def test_far_rows_are_evaluated_in_double_precision(size: float, optimize: bool, fold: bool):
+    circuit = mixture(optimize, fold)
+    assert circuit.own_type == torch.float32
+    near = mean_log_likelihood(circuit, torch.tensor([[0.5]], dtype=torch.float64))
+    rows = torch.tensor([[0.5], [size], [math.nan]], dtype=torch.float64)
+    wanted = (near - ((size - MEANS[1]) / SCALES[1]) ** 2 / 2) / 3  # the narrow component has no part
+    assert mean_log_likelihood(circuit, rows) == pytest.approx(wanted, rel=1e-6)
+    assert bits_per_dimension(circuit, rows) == pytest.approx(-wanted / math.log(2), rel=1e-6)
+    asked = queries.log_likelihood(circuit, rows[1:2]).item()
+    assert mean_log_likelihood(circuit, rows[1:2]) == pytest.approx(asked, rel=1e-6)
+
+
+def test_evaluate_says_which_row_makes_the_mean_infinite(tmp_path: Path):
+    random = np.random.default_rng(0)
+    lines = [f"{random.choice(['a', 'b'])},{age:.3f}" for age in random.normal(40, 5, 60)]
+    (tmp_path / "table.csv").write_text("\n".join(["kind,age", *lines]))
+    path = tmp_path / "table.pt"
+    run("train", "--data", tmp_path / "table.csv", "--epochs", 1, "--units", 2, "--threads", 1, "--out", path)
+    other = tmp_path / "other.csv"
+    other.write_text("kind,age\na,40.5\nb,1e30\n")
+    found = run("evaluate", path, "--data", other)
+    assert "inf" not in found.output
+    assert "Note" not in found.stderr
+    other.write_text("kind,age\na,40.5\nb,1e300\nb,39.5\na,-1e300\n")
+    found = run("evaluate", path, "--data", other)
+    assert "mean log-likelihood -inf nats" in found.output
+    assert "2 of 4 rows have a probability of zero" in " ".join(found.stderr.split())
+    assert "from 1: 2, 4" in " ".join(found.stderr.split())
