@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import TorchDiscreteLayer, TorchInnerLayer, TorchInputLayer
 from explorer.backend.queries.fold_structure import all_units, deterministic, require_tractable, variables
-from explorer.backend.queries.likelihood import log_likelihood, require_finite
+from explorer.backend.queries.likelihood import log_likelihood, log_partition_of
 from explorer.backend.queries.masks import check_evidence
 from explorer.backend.queries.stages import Stages, StageValues, prepare, stages_of
 from explorer.backend.queries.upward import (
@@ -124,7 +124,7 @@ def _along_terms(p: Stages, q: Stages) -> Tensor:
         require_non_negative(stages, values)
         leaf = observed_leaf(values, *check_evidence(stages.circuit, None, None))
         masses.append([mixtures(value) for value in evaluate_stages(stages, values, leaf)])
-        require_finite(torch.stack([masses[-1][position][fold, 0] for position, fold in stages.outputs]))
+        log_partition_of(stages)
         verdict = deterministic(stages, values, masses[-1])
         if not verdict:
             raise StructureError(

@@ -17,6 +17,7 @@ from explorer.backend.queries.masks import check_evidence, check_mask, check_pos
 from explorer.backend.queries.references import (
     Reference,
     Root,
+    are_certain,
     are_far,
     largest_units,
     reference_values,
@@ -139,18 +140,22 @@ def partition_function(circuit: EvaluatedCircuit) -> Tensor:
 
 
 def log_partition_of(stages: Stages) -> Tensor:
-    """Log Z (outputs, classes). Raises: ValueRangeError unless it is finite."""
-    found = density(_log_masses(stages, *check_evidence(stages.circuit, None, None)))[0]
-    require_finite(found)
-    return found
-
-
-def require_finite(log_partition: Tensor) -> None:
-    """Raises: ValueRangeError unless log Z (outputs, classes) is finite: otherwise there is no distribution."""
-    if not bool(torch.isfinite(log_partition).all()):
+    """Log Z (outputs, classes). Raises: ValueRangeError unless it is finite, and near enough to 0 to be subtracted."""
+    nothing = check_evidence(stages.circuit, None, None)
+    found = density(_log_masses(stages, *nothing))
+    if not bool(torch.isfinite(found).all()):
         raise ValueRangeError(
-            f"the partition function must be positive and finite; its logarithm is {log_partition.tolist()}"
+            f"the partition function must be positive and finite; its logarithm is {found[0].tolist()}"
         )
+    if bool(are_far(stages, found).any()):
+        values = prepare(stages, COMPLEX)
+        nowhere = largest_units(stages, values, nothing)
+        if not all(bool(are_certain(stages, values, nothing, nowhere, root).all()) for root in roots_of(stages)):
+            raise ValueRangeError(
+                f"the logarithm of the partition function is {found[0].tolist()}, whose rounding in float64 hides what "
+                "is divided by it; give far evidence to the query conditional, not to the operator evidence"
+            )
+    return found[0]
 
 
 def _log_masses(stages: Stages, rows: Tensor, observed: Tensor) -> Tensor:

@@ -134,7 +134,6 @@ def references_for(
         return reference
 
 
-@torch.no_grad()
 def require_certain(
     stages: Stages,
     values: StageValues,
@@ -144,20 +143,37 @@ def require_certain(
     numbers: Tensor,
     result: Tensor | None = None,
 ) -> None:
-    """Raises: ValueRangeError where rounding may change the logarithm of a root, from which `result` (B,) follows."""
-    size = 1.0 if result is None else result.detach().abs().clamp(min=1.0)
-    count = float(len(stages.stages) + 4)  # of roundings along a path
-    most, least = (
-        _root_logs(stages, values, relative_leaf(stages, values, evidence, reference, slack), root)
-        for slack in (count, -count)
-    )
-    is_certain = ((most - least).abs() <= MAX_ERROR * size) | ((most == -math.inf) & (least == -math.inf))
+    """Raises: ValueRangeError unless `are_certain`; `numbers` (B,) are those of the rows."""
+    is_certain = are_certain(stages, values, evidence, reference, root, result)
     if not bool(is_certain.all()):
         row = int(numbers[~is_certain][0])
         raise ValueRangeError(
             f"the evidence of row {row} is so improbable that the rounding of its logarithm in float64 hides what is "
             "probable given it; look for a wrong value or unit in it"
         )
+
+
+@torch.no_grad()
+def are_certain(
+    stages: Stages,
+    values: StageValues,
+    evidence: Evidence,
+    reference: Reference,
+    root: Root,
+    result: Tensor | None = None,
+) -> Tensor:
+    """Whether rounding cannot change the logarithms (B,) of a root by more than `MAX_ERROR`.
+
+    The rounding errors of all input layers are added, and subtracted. A `result` (B,) that follows from the logarithm
+    may be off by this much relative to its size.
+    """
+    size = 1.0 if result is None else result.detach().abs().clamp(min=1.0)
+    count = float(len(stages.stages) + 4)  # of roundings along a path
+    most, least = (
+        _root_logs(stages, values, relative_leaf(stages, values, evidence, reference, slack), root)
+        for slack in (count, -count)
+    )
+    return ((most - least).abs() <= MAX_ERROR * size) | ((most == -math.inf) & (least == -math.inf))
 
 
 @torch.no_grad()

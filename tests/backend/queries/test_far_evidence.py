@@ -22,7 +22,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from explorer.symbolic.operators import multiply
+from explorer.symbolic.operators import evidence, multiply
 from tests.backend.queries.far import CONTEXT, Mixture, Normal, Path, Table
 from tests.fuzzing import covering
 from tests.levels.modes import SWITCHES, compile_circuit
@@ -262,3 +262,23 @@ def test_evidence_whose_logarithm_overflows_is_answered_and_not_called_impossibl
     assert found == pytest.approx(CHAIN.log_ratio({0: 1e150, 2: 1}, {0: 1e150}), abs=1e-8)
     with pytest.raises(ValueRangeError, match="so improbable that the rounding"):
         log_conditional(circuit, {0: math.inf, 2: 1}, {0: math.inf})
+
+
+def test_a_partition_function_that_hides_what_is_divided_by_it_is_refused():
+    circuit = compile_circuit(evidence(chain(), {0: 1e9}))
+    x = torch.zeros(1, 3)
+    second = torch.tensor([False, False, True])
+    for ask in (
+        lambda: queries.log_likelihood(circuit, x),
+        lambda: queries.marginal(circuit, x, second),
+    ):
+        with pytest.raises(ValueRangeError, match=r"logarithm of the partition function is .*hides what is divided by"):
+            ask()
+    for ask in (
+        lambda: queries.conditional(circuit, x, second, ~second & second),
+        lambda: queries.sample(circuit, 2),
+        lambda: queries.moments(circuit),
+        lambda: queries.most_probable(circuit, x, second),
+    ):
+        with pytest.raises(ValueRangeError, match="evidence of row 0 is so improbable that the rounding"):
+            ask()
