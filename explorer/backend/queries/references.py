@@ -341,6 +341,8 @@ def _gaussian_ratio(x: Tensor, own: Mapping[str, Tensor], other: Mapping[str, Te
     near = (other["mean"] - mean) / stddev
     total = (x - mean) / stddev + (x - other["mean"]) / other["stddev"]
     ratio = (constant - 0.5 * (far + near) * total).clamp(-MAX_RATIO, MAX_RATIO)
-    rounded = (far.abs() + near.abs()) / (far + near).abs()  # how much of the first factor cancels
-    error = EPSILON * (rounded.clamp(max=1 / EPSILON) * ratio.abs() + constant.abs()).detach()
-    return ratio.nan_to_num(0.0), error.nan_to_num(MAX_RATIO)
+    size = far.abs() + near.abs()
+    lost = (size / (far + near).abs()).clamp(max=2 / EPSILON)  # the share of digits that cancel in the first factor
+    error = torch.where(ratio.abs() < MAX_RATIO, size * total.abs(), lost * MAX_RATIO)
+    error = EPSILON * (torch.where(size == 0, 0.0, error) + constant.abs())
+    return ratio.nan_to_num(0.0), error.detach().nan_to_num(MAX_RATIO)

@@ -282,3 +282,27 @@ def test_a_partition_function_that_hides_what_is_divided_by_it_is_refused():
     ):
         with pytest.raises(ValueRangeError, match="evidence of row 0 is so improbable that the rounding"):
             ask()
+
+
+@pytest.mark.parametrize(("size", "log_ratio", "optimize", "fold"), covering((1e6, 1e9, -1e12), (0.0, 1.0), *SWITCHES))
+def test_gradients_of_components_that_are_almost_equal(size: float, log_ratio: float, optimize: bool, fold: bool):
+    """Two components whose ratio is about 1 or e far out; each derivative is a part of a huge one."""
+    means, scales = [0.0, log_ratio / size], [1.0, 1.0]
+    b = CircuitBuilder()
+    normal = b.add(GaussianLayer(scope=(0,), num_output_units=2, mean=learned(means), stddev=learned(scales)))
+    table = b.add(CategoricalLayer(scope=(1,), num_output_units=2, num_categories=2, probs=constant(TABLE[:2])))
+    circuit = b.build(b.sum(b.hadamard(normal, table), num_units=1, weight=constant([[0.5, 0.5]])))
+    compiled = compile_circuit(circuit, optimize=optimize, fold=fold)
+    first = torch.tensor([True, False])
+    found = queries.conditional(compiled, torch.tensor([[size, 1.0]]), ~first, first)
+    found.sum().backward()
+    p, q = np.array(TABLE[:2])[:, 1], 1 / (1 + math.exp(log_ratio))
+    joint = q * p[0] / (q * p[0] + (1 - q) * p[1])  # the share of component 0, if its state is known, too
+    assert found.item() == pytest.approx(math.log(q * p[0] + (1 - q) * p[1]), rel=1e-9)
+    moved = joint - q
+    wanted = {"mean": moved * size, "stddev": moved * size**2}
+    gradients = [one.grad.flatten() for one in compiled.parameters() if one.grad is not None]
+    assert len(gradients) == 2
+    for name, gradient in zip(wanted, sorted(gradients, key=lambda one: one.abs().sum().item()), strict=True):
+        pair = gradient[:2].tolist()
+        assert pair == pytest.approx([wanted[name], -wanted[name]], rel=2e-6)
