@@ -1,4 +1,4 @@
-"""The likelihood of rows whose logarithm is beyond the range of single precision, or of double precision."""
+"""Rows of a table with a value far from all means: their likelihood, and what is probable given the value."""
 
 import math
 from pathlib import Path
@@ -40,12 +40,37 @@ def test_far_rows_are_evaluated_in_double_precision(size: float, optimize: bool,
     assert mean_log_likelihood(circuit, rows[1:2]) == pytest.approx(asked, rel=1e-6)
 
 
-def test_evaluate_says_which_row_makes_the_mean_infinite(tmp_path: Path):
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of a table with a category and a real number."""
     random = np.random.default_rng(0)
-    lines = [f"{random.choice(['a', 'b'])},{age:.3f}" for age in random.normal(40, 5, 60)]
-    (tmp_path / "table.csv").write_text("\n".join(["kind,age", *lines]))
-    path = tmp_path / "table.pt"
-    run("train", "--data", tmp_path / "table.csv", "--epochs", 1, "--units", 2, "--threads", 1, "--out", path)
+    folder = tmp_path_factory.mktemp("far")
+    lines = [f"{random.choice(['a', 'b', 'c'])},{age:.3f}" for age in random.normal(40, 5, 60)]
+    (folder / "table.csv").write_text("\n".join(["kind,age", *lines]))
+    path = folder / "table.pt"
+    run("train", "--data", folder / "table.csv", "--epochs", 1, "--units", 2, "--threads", 1, "--out", path)
+    return path
+
+
+@pytest.mark.parametrize("age", ["1e9", "1e10", "-1e100", "1e300"])
+def test_probabilities_given_a_far_value_sum_to_one(table: Path, age: str):
+    limit = "1e5" if float(age) > 0 else "-1e5"  # where the widest component is certain already
+    found: dict[str, list[float]] = {}
+    for value in (age, limit):
+        logs = [
+            run("query", "conditional", table, "--observe", f"age={value}", "--ask", f"kind={kind}").output
+            for kind in "abc"
+        ]
+        found[value] = [math.exp(float(one.removeprefix("log p = "))) for one in logs]
+        lines = run("query", "moments", table, "--observe", f"age={value}").output.splitlines()
+        shares = [float(line.split(",")[1]) for line in lines if line.startswith("kind=")]
+        assert shares == pytest.approx(found[value], abs=1e-5)
+    assert sum(found[age]) == pytest.approx(1, abs=1e-5)
+    assert found[age] == pytest.approx(found[limit], abs=1e-5)
+
+
+def test_evaluate_says_which_row_makes_the_mean_infinite(table: Path, tmp_path: Path):
+    path = table
     other = tmp_path / "other.csv"
     other.write_text("kind,age\na,40.5\nb,1e30\n")
     found = run("evaluate", path, "--data", other)
