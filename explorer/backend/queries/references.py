@@ -313,22 +313,25 @@ class _ReferenceUnits:
         columns = columns_of(layer, x.device)[:, 0]
         has_reference = ((self.reference.stage[columns] >= 0) & observed.T[columns]).unsqueeze(2)
         own = self.value[columns].unsqueeze(2)
+        own = torch.where(own.isfinite(), own, 0.0)
         ratio, ratio_error = value - own, error + EPSILON * own.detach().abs()
         if isinstance(layer, TorchGaussianLayer):
             other = {name: found[columns].unsqueeze(2) for name, found in self.parameters.items()}
             seen, _ = observed_values(layer, x, observed)
             closed, closed_error = _gaussian_ratio(seen.double(), self.values.prepared[stage.id], other)
-            folds = torch.arange(layer.num_folds, device=x.device).unsqueeze(1)
-            is_here = (self.reference.stage[columns] == self.numbers[stage.id]) & (
-                self.reference.fold[columns] == folds
-            )
-            units = torch.arange(layer.num_output_units, device=x.device)
-            is_self = is_here.unsqueeze(2) & (self.reference.unit[columns].unsqueeze(2) == units)
-            closed = torch.where(is_self, 0.0, closed)
             use = self.is_gaussian[columns].view(-1, 1, 1)
-            ratio = torch.where(use, closed.to(ratio.dtype), ratio)
-            ratio_error = torch.where(use, torch.where(is_self, 0.0, closed_error), ratio_error)
+            ratio = torch.where(use, torch.where(self._are_references(stage, layer, columns), 0.0, closed), ratio)
+            ratio_error = torch.where(use, closed_error, ratio_error)
+        ratio_error = torch.where(self._are_references(stage, layer, columns), 0.0, ratio_error)
         return torch.where(has_reference, ratio, value), torch.where(has_reference, ratio_error, error)
+
+    def _are_references(self, stage: Stage, layer: TorchInputLayer, columns: Tensor) -> Tensor:
+        """Whether units (F, B, O) are the references of their variables."""
+        chosen, device = self.reference, columns.device
+        folds = torch.arange(layer.num_folds, device=device).unsqueeze(1)
+        units = torch.arange(layer.num_output_units, device=device)
+        is_here = (chosen.stage[columns] == self.numbers[stage.id]) & (chosen.fold[columns] == folds)
+        return is_here.unsqueeze(2) & (chosen.unit[columns].unsqueeze(2) == units)
 
 
 def _gaussian_ratio(x: Tensor, own: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

@@ -232,3 +232,22 @@ def test_a_custom_layer_that_is_not_linear_in_its_inputs_is_refused():
     for integral in (queries.partition_function, TorchCircuit.integral):
         with pytest.raises(DataTypeError, match=r"set TorchSquareLayer\.multiplies"):
             integral(circuit)
+
+
+@EACH_MODE
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e100])
+def test_a_custom_layer_far_from_its_mean_is_compared_with_another_unit(mode: Mode, size: float):
+    """The difference of two logarithms of a custom layer is rounded, but tells which unit has all probability."""
+    b = CircuitBuilder()
+    real = b.add(ExponentialLayer(scope=(0,), num_output_units=2, rate=leaf([2.0, 0.5])))
+    geometric = b.add(GeometricLayer(scope=(1,), num_output_units=2, rate=leaf([0.5, 0.25])))
+    compiled = compile_circuit(
+        b.build(b.sum(b.hadamard(real, geometric), num_units=1, weight=leaf([[0.3, 0.7]]))), **mode
+    )
+    first = torch.tensor([True, False])
+    rows = torch.tensor([[size, state] for state in range(4)])
+    p = np.array([1, 0.25, 0.25**2, 0.25**3])
+    found = queries.conditional(compiled, rows, ~first, first).flatten()
+    np.testing.assert_allclose(found.exp().detach(), p / p.sum(), rtol=1e-9)
+    mean = queries.moments(compiled, 1, rows[:1], first)[0, 0, 0, 1].item()
+    assert mean == pytest.approx((p * np.arange(4)).sum() / p.sum(), rel=1e-9)

@@ -41,13 +41,15 @@ def learned(values: Any) -> TensorParameter:
     return TensorParameter(array.shape, initializer=ConstantInitializer(array))
 
 
-def leaves(b: CircuitBuilder) -> tuple[int, int, int]:
+def leaves(b: CircuitBuilder, states: Any = TABLE) -> tuple[int, int, int]:
     """The normal variables 0 and 1 and the discrete variable 2, of three units each."""
     normals = [
         b.add(GaussianLayer(scope=(v,), num_output_units=3, mean=learned(means), stddev=learned(scales)))
         for v, (means, scales) in enumerate(((MEANS, SCALES), (OTHER_MEANS, OTHER_SCALES)))
     ]
-    table = b.add(CategoricalLayer(scope=(2,), num_output_units=3, num_categories=2, probs=learned(TABLE)))
+    table = b.add(
+        CategoricalLayer(scope=(2,), num_output_units=3, num_categories=len(states[0]), probs=learned(states))
+    )
     return normals[0], normals[1], table
 
 
@@ -306,3 +308,21 @@ def test_gradients_of_components_that_are_almost_equal(size: float, log_ratio: f
     for name, gradient in zip(wanted, sorted(gradients, key=lambda one: one.abs().sum().item()), strict=True):
         pair = gradient[:2].tolist()
         assert pair == pytest.approx([wanted[name], -wanted[name]], rel=2e-6)
+
+
+def test_a_far_value_beside_a_state_of_probability_zero_is_impossible():
+    b = CircuitBuilder()
+    product = b.hadamard(*leaves(b, [[0.5, 0.5, 0.0]] * 3))
+    circuit = compile_circuit(b.build(b.sum(product, num_units=1, weight=constant(WEIGHTS[:1]))))
+    given = {0: 1e9, 2: 2}
+    x, seen = rows_of(given)
+    for ask in (
+        lambda: log_conditional(circuit, {**given, 1: 0.5}, given),
+        lambda: queries.moments(circuit, 1, x, seen),
+        lambda: queries.expectation(circuit, {1: queries.power(1)}, x, seen),
+        lambda: queries.sample(circuit, 2, x, seen),
+        lambda: queries.most_probable(circuit, x, seen),
+    ):
+        with pytest.raises(ValueRangeError, match="the evidence of row 0 has probability zero"):
+            ask()
+    assert log_conditional(circuit, given, {0: 1e9}).item() == -math.inf
