@@ -9,7 +9,7 @@ import torch
 
 from explorer.backend import TorchCircuit, queries
 from explorer.compiler import TorchCompiler
-from explorer.learning.evaluation import bits_per_dimension, mean_log_likelihood
+from explorer.learning.log_likelihood import bits_per_dimension, mean_log_likelihood
 from explorer.symbolic import CircuitBuilder, GaussianLayer, constant
 from tests.app.commands.running import run
 from tests.fuzzing import covering
