@@ -33,9 +33,11 @@ def details(
     roofs: Mapping[int, float] | None = None,
     lane: str | None = None,
     before: bool = False,
+    plate: Sequence[int] | None = None,
 ) -> DetailsView:
     """Return the details of the nodes of a box at a step: after it, or before it for removed nodes.
 
+    Give the `plate` of which these are only some layers: then the close-up is of the plate.
     With `before`, as the picture before the step has them; nodes that the step makes are described after it.
     The first of several nodes represents all of them. `times` maps node ids to measured milliseconds,
     of a `lane` if it is known, and `roofs` the least milliseconds that are possible on the machine.
@@ -67,7 +69,7 @@ def details(
         "title": f"{record.title} #{node}{many}",
         "sections": [section for section in sections if section["rows"] or section["lines"]],
     }
-    shown = closeup(index, at, ids, before=before)
+    shown = closeup(index, at, plate or ids, before=before, node=node)
     return found if shown is None else {**found, "closeup": shown}
 
 

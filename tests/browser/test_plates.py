@@ -123,6 +123,39 @@ def test_what_readers_do_with_a_picture_in_light_and_in_dark(page: "Page", tmp_p
     see_half_bars(open_view("timed"))
 
 
+def cell_at(page: "Page", plate: int, across: float, down: float) -> tuple[float, float]:
+    """A point of the page in a plate, in shares of its width and height."""
+    area = page.locator(".ce-plate-face").nth(plate).bounding_box()
+    assert area is not None
+    return area["x"] + across * area["width"], area["y"] + down * area["height"]
+
+
+def test_a_click_selects_a_layer_and_a_shift_click_adds_or_removes_another_one(digits: Opener) -> None:
+    page = digits(0)
+
+    def click(plate: int, across: float, down: float, *, shift: bool = True) -> tuple[str, str]:
+        if shift:
+            page.keyboard.down("Shift")
+        page.mouse.click(*cell_at(page, plate, across, down))
+        page.keyboard.up("Shift")
+        page.mouse.move(2, 2)
+        page.clock.run_for(MOVED_MS)
+        return page.inner_text(".ce-side h2"), page.inner_text(".ce-closeup h2")
+
+    plate = words(page, "text.ce-plate-title").index("Hadamard", 3)  # of two by two layers
+    one = click(plate, 0.2, 0.2, shift=False)
+    assert one == ("Hadamard #148", "Hadamard, 4 layers: #148")
+    assert "#148 reads" in page.inner_text(".ce-closeup-words")
+    assert click(plate, 0.8, 0.2) == ("Hadamard #153", "Hadamard, 4 layers: #148, #153")
+    assert "2 layers selected" in page.inner_text(".ce-side")
+    assert {"#148 reads", "#153 reads"} <= {part[:10] for part in page.inner_text(".ce-closeup-words").split(" · ")}
+    assert click(plate, -0.4, 0.2) == ("Hadamard #153", "Hadamard, 4 layers: #148, #153")  # on the ground: nothing
+    assert click(plate, 0.8, 0.2) == one
+    assert click(plate, 0.55, 0.2) == ("Hadamard #153", "Hadamard, 4 layers: #148, #153")  # near the gap
+    assert click(plate + 1, 0.2, 0.2)[1] == "Sum, 4 layers: #164"
+    assert "3 layers selected" in page.inner_text(".ce-side")
+
+
 COVERED = """() => {
   const seen = (one) => one.textContent && getComputedStyle(one).visibility !== "hidden";
   const areas = (selector) => [...document.querySelectorAll(selector)].filter(seen).map((one) => [

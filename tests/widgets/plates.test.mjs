@@ -73,7 +73,8 @@ test("a cell is in its plate with half the gap on each side, and found by positi
     ],
   );
   assert.equal(cellAt(boxes[1], 115, 5)?.layer, 4);
-  assert.equal(cellAt(boxes[1], 110, 5), null);
+  assert.equal(cellAt(boxes[1], 110.4, 5)?.layer, 4); // in the gap: the nearer one
+  assert.equal(cellAt(boxes[1], 121, 5), null);
 });
 
 test("the reason of a missed fold is in its room, or shown when its link is lit", () => {

@@ -10,6 +10,7 @@ from typing import Any
 
 from explorer.app.session.close_up import add_code
 from explorer.app.session.opening import Opened
+from explorer.app.session.selection import boxes_of, boxes_with, layers_in, parts_of
 from explorer.app.session.view_state import CloserLook, DisplayOptions, ViewState, check_look
 from explorer.errors import unknown_name
 from explorer.timings import PartTime, Timing
@@ -139,29 +140,33 @@ class Session:
         at = self.index.step(step).index
         if at == self.step:
             return
+        nodes = self._nodes_at(at)
         kept = self.selection_at(at)
+        layers = self._layers_at(at, kept, nodes)
         ended = {"trial"} if self.trial is not None else set[str]()
         self.trial = None
-        changed = {"step", "selection"} if kept != self.selection else {"step"}
+        changed = {"step", "selection"} if (kept, layers) != (self.selection, self.layers) else {"step"}
         closer = replace(self.state.closer, hull="", match=0)  # a match is one of its step
         if closer != self.state.closer:
             changed.add("closer")
-        self.state = replace(self.state, step=at, selection=kept, closer=closer)
+        self.state, self.layers = replace(self.state, step=at, selection=kept, closer=closer), layers
         self._tell(*changed, *ended)
 
     def select(self, boxes: Sequence[str], layers: Sequence[int] = ()) -> None:
         """Select boxes by id, and layers within them; boxes and layers that are not in the picture are ignored."""
         known = self.boxes
         chosen = tuple(dict.fromkeys(box for box in boxes if box in known))
-        picked = self._layers_in(chosen, layers)
+        picked = layers_in(self.picture(), chosen, layers)
         if (chosen, picked) != (self.selection, self.layers):
             self.state, self.layers = replace(self.state, selection=chosen), picked
             self._tell("selection")
 
     def select_nodes(self, nodes: Sequence[int]) -> None:
-        """Select the boxes that represent some nodes."""
+        """Select the boxes that represent some nodes, and in plates only these layers."""
         self.reveal(nodes)
-        self.select(_boxes_with(nodes, self.boxes))
+        boxes = self.boxes
+        found = boxes_with(nodes, boxes)
+        self.select(found, parts_of(boxes, found, nodes))
 
     def reveal(self, nodes: Sequence[int]) -> None:
         """Show plates as they were before the step, if it has removed some of these nodes."""
@@ -190,7 +195,7 @@ class Session:
         changed = {"look", "closer"} if closer != self.state.closer else {"look"}
         before, shown = self.step, replace(self.state, look=look, closer=closer)
         self.state = self._possible(self.opened, shown) if "slides" in changes else shown
-        kept = _boxes_with(nodes, self.boxes)
+        kept = boxes_with(nodes, self.boxes)
         changed |= {"selection"} if kept != self.selection else set()
         changed |= {"step"} if self.step != before else set()
         self.state = replace(self.state, selection=kept)
@@ -245,11 +250,14 @@ class Session:
 
     def selection_at(self, step: int) -> tuple[str, ...]:
         """The selection that another step would have: it follows the lineage."""
-        nodes = self.selected_nodes
-        if not nodes or step == self.step:
+        if not self.selection or step == self.step:
             return self.selection
-        found = counterparts(self.index, self.step, nodes, self.index, step).ids
-        return _boxes_with(found, _boxes_of(self.picture_at(step)))
+        return boxes_with(self._nodes_at(step), boxes_of(self.picture_at(step)))
+
+    def _nodes_at(self, step: int) -> Sequence[int]:
+        """Return the nodes at another step that the selected ones became, or were made of."""
+        nodes = self.selected_nodes
+        return counterparts(self.index, self.step, nodes, self.index, step).ids if nodes else ()
 
     def _picture(self, step: int, trial: PatternTrial | None) -> Picture:
         key = (step, self.look, trial)
@@ -290,19 +298,40 @@ class Session:
     @property
     def boxes(self) -> Mapping[str, tuple[int, ...]]:
         """The boxes of the picture, and the nodes that each represents."""
-        return _boxes_of(self.picture())
+        return boxes_of(self.picture())
 
     @property
     def selected_nodes(self) -> tuple[int, ...]:
-        """The nodes that the selected boxes represent."""
-        boxes = self.boxes if self.selection else {}
-        return tuple(node for box in self.selection for node in boxes.get(box, ()))
+        """The selected nodes: of each selected box the layers that were clicked in it, or else all its nodes."""
+        return tuple(node for nodes in self._selected().values() for node in self._clicked_among(nodes) or nodes)
 
     @property
     def selected_layers(self) -> tuple[int, ...]:
-        """The layers that were clicked in the plates that are selected, or else the first one of each selected box."""
-        picked = self._layers_in(self.selection, self.layers)
-        return picked if len(picked) > 1 else tuple(self.boxes[box][0] for box in self.selection)
+        """The layers that were clicked, also as slices of a folded layer, and the first one of each other selected box.
+
+        The last one is of the box that was selected last: questions about one layer are about it.
+        """
+        selected = self._selected()
+        clicked = layers_in(self.picture(), tuple(selected), self.layers)
+        others = [box for box in selected if not layers_in(self.picture(), [box], clicked)]
+        firsts = tuple(selected[box][0] for box in others)
+        return (*clicked, *firsts) if others[-1:] == list(selected)[-1:] else (*firsts, *clicked)
+
+    @property
+    def inspected_nodes(self) -> tuple[int, ...]:
+        """The nodes that the details describe: the layer that was clicked last in the last box, or else the box."""
+        nodes = next(reversed(self._selected().values()), ())
+        return self._clicked_among(nodes)[-1:] or nodes
+
+    def _selected(self) -> dict[str, tuple[int, ...]]:
+        """Return the nodes of each selected box of the picture."""
+        boxes = self.boxes if self.selection else {}
+        return {box: boxes[box] for box in self.selection if box in boxes}
+
+    def _clicked_among(self, nodes: Sequence[int]) -> tuple[int, ...]:
+        """Return the clicked layers among some nodes, in the order of the clicks."""
+        held = set(nodes) if self.layers else set[int]()
+        return tuple(layer for layer in self.layers if layer in held)
 
     def steps(self) -> list[StepView]:
         """The steps, for the stepper and the tree."""
@@ -315,15 +344,19 @@ class Session:
         boxes = self.boxes if self.selection else {}
         if not self.selection or self.selection[-1] not in boxes:
             return None
-        box = self.selection[-1]
+        box, nodes = self.selection[-1], self.inspected_nodes
         before = self.look.mode == "before"
         lane = main_lane(self.findings.layer_times)
         roofs = roofs_at(self.index, self.step, self.findings.layer_times)
         times = self.layer_times
-        found = details(self.index, self.step, boxes[box], times=times, roofs=roofs, lane=lane, before=before)
+        found = details(
+            self.index, self.step, nodes, times=times, roofs=roofs, lane=lane, before=before, plate=boxes[box]
+        )
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section.get("name") in KNOWN_BEFORE]
             found.pop("closeup", None)
+        if len(nodes) < len(boxes[box]):
+            found["layer"] = nodes[0]
         return {**add_code(self.index, self.step, boxes[box], found, before=before), "id": box}
 
     def costs(self) -> SectionView:
@@ -334,11 +367,13 @@ class Session:
 
     # ------------------------------------------------------------------ helpers
 
-    def _layers_in(self, boxes: Sequence[str], layers: Sequence[int]) -> tuple[int, ...]:
-        """Return the layers that are in one of the boxes, which must be plates."""
-        nodes = self.picture().view["nodes"] if layers else []
-        plates = [node["plate"] for node in nodes if node["id"] in boxes and "plate" in node]
-        return tuple(layer for layer in layers if any(layer in plate["cells"] for plate in plates))
+    def _layers_at(self, step: int, boxes: Sequence[str], nodes: Sequence[int]) -> tuple[int, ...]:
+        """Return the clicked layers at another step: those that are cells there, or else what they became."""
+        if not self.layers:
+            return ()
+        shown = self.picture_at(step)
+        became = parts_of(boxes_of(shown), boxes, nodes)
+        return layers_in(shown, boxes, self.layers) or layers_in(shown, boxes, became)
 
     def _possible(self, opened: Opened, state: ViewState) -> ViewState:
         """Replace a step that the trace does not have; a link may name a step of a different trace, or only a slide."""
@@ -362,16 +397,3 @@ class Session:
             return
         for listener in tuple(self._listeners):
             listener(frozenset(names))
-
-
-def _boxes_of(shown: Picture) -> dict[str, tuple[int, ...]]:
-    """Return the boxes of a picture, and the nodes that each represents."""
-    view = shown.view
-    nodes = [*view["nodes"], *(view["other"]["nodes"] if "other" in view else ())]
-    return {node["id"]: tuple(node["ids"]) for node in nodes}
-
-
-def _boxes_with(nodes: Sequence[int], boxes: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
-    """Return the boxes that represent one of some nodes."""
-    wanted = set(nodes)
-    return tuple(box for box, held in boxes.items() if not wanted.isdisjoint(held)) if wanted else ()

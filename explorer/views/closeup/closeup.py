@@ -17,18 +17,24 @@ MAX_SOURCES = 4
 """Maximum number of tensors that a concatenation names."""
 
 
-def closeup(index: TraceIndex, step: int, ids: Sequence[int], *, before: bool = False) -> CloseupView | None:
-    """Return the close-up of the plate that consists of these nodes, as `find_plate` finds it; None if none does."""
+def closeup(
+    index: TraceIndex, step: int, ids: Sequence[int], *, before: bool = False, node: int | None = None
+) -> CloseupView | None:
+    """Return the close-up of the plate that consists of these nodes, as `find_plate` finds it; None if none does.
+
+    Its code is that of `node`, one of them, or else of the first.
+    """
     found = find_plate(index, step, ids, before=before)
     if found is None:
         return None
     at, plate = found
     reads, read = reads_of(index, at, plate), known_read(index, at, plate)
+    cell = 0 if plate.node is not None else plate.layers.tolist().index(node if node in plate.ids else plate.ids[0])
     return {
         "title": title_of(plate),
         "memory": memory_view(plate, reads, read),
         "parameters": parameters_view(plate, index.trace),
-        "code": code_view(plate, reads, read),
+        "code": code_view(plate, reads, read, cell),
     }
 
 
@@ -56,30 +62,30 @@ def title_of(plate: Plate) -> str:
     return f"{title} #{plate.ids[0]}" if count == 1 else f"{title}, {plural(count)}"
 
 
-def code_view(plate: Plate, reads: Reads, read: NodeRead | None) -> CodeView:
-    """Return the code of a folded layer, or of the first of separate layers; its formula is added by who knows it."""
+def code_view(plate: Plate, reads: Reads, read: NodeRead | None, at: int) -> CodeView:
+    """Return the code of a folded layer, or of one of separate layers; its formula is added by who knows it."""
     record = plate.record
-    node = plate.ids[0]
+    node = plate.node if plate.node is not None else plate.cells[at].layer
     arguments = "".join(f", {name}" for name in record.parameters)
     return {
         "type": record.type,
-        "lines": [_read_line(record, reads, read), f"y{node} = {record.title}(x{arguments})"],
+        "lines": [_read_line(record, reads, read, at), f"y{node} = {record.title}(x{arguments})"],
         "formula": "",
         "shapes": _shapes_text(record),
         "source": "",
         "where": "",
-        "note": f"This is the first of {len(plate.cells):,} calls." if plate.num_calls > 1 else "",
+        "note": f"This is one of {len(plate.cells):,} calls." if plate.num_calls > 1 else "",
     }
 
 
-def _read_line(record: NodeRecord, reads: Reads, read: NodeRead | None) -> str:
+def _read_line(record: NodeRecord, reads: Reads, read: NodeRead | None, at: int) -> str:
     """Return the line that reads the inputs of a layer as x (F, H, B, I)."""
     shape = ", ".join(map(str, record.shapes[0]))
     if record.scope is not None:
         folds, batch, variables = record.shapes[0]
         return f"x = data[:, variables].reshape({batch}, {folds}, {variables}).transpose(0, 1)"
     if read is None:
-        return f"x = {_joined(_pieces(reads.sources, reads.rows[0]))}.reshape({shape})" if reads.rows else "x = None"
+        return f"x = {_joined(_pieces(reads.sources, reads.rows[at]))}.reshape({shape})" if reads.rows else "x = None"
     whole = _joined([piece for strip in reads.sources for piece in _whole(strip)])
     if read.kind in ("gather", "cat+gather"):
         return f"x = torch.index_select({whole}, 0, index).reshape({shape})"

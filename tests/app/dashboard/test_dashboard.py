@@ -350,6 +350,23 @@ def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
     assert tool.pattern.value == "Tucker"  # the reader chose it
 
 
+def test_why_not_answers_about_the_clicked_layer() -> None:
+    made = Dashboard(Library(), ViewState(circuit="digits"))
+    made.drawer.open("why-not")
+    tool: Any = made.drawer._tools["why-not"]
+    session = made.workspace.session
+    box, nodes = next((box, nodes) for box, nodes in session.boxes.items() if len(nodes) == 16)
+    session.select([box], [nodes[13]])
+    assert f"at node {nodes[13]}?" in tool.answer.object
+    assert "represents" not in tool.answer.object
+    session.select([box], [nodes[13], nodes[4]])
+    assert f"at node {nodes[4]}?" in tool.answer.object
+    assert "the last of 2 selected" in tool.answer.object
+    session.select([box])
+    assert f"at node {nodes[0]}?" in tool.answer.object
+    assert "represents 16 nodes; this is the first" in tool.answer.object
+
+
 def test_why_not_begins_with_the_pass_that_is_shown() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program"), step=5))
     made.drawer.open("why-not")

@@ -51,7 +51,7 @@ def test_separate_calls_read_single_tensors_or_slices_of_a_folded_layer() -> Non
     folded = step.folds[0].node
     code = code_at(index, 8, *sorted(step.snapshot.graph.users[folded]))
     assert code["lines"][0] == f"x = y{folded}[0:4].reshape(1, 4, B, 16)"
-    assert code["note"] == "This is the first of 16 calls."
+    assert code["note"] == "This is one of 16 calls."
 
 
 def test_the_formula_and_the_source_are_those_of_the_class() -> None:

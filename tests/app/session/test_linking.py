@@ -13,7 +13,7 @@ from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import ShapeError, UnknownNameError
 from explorer.trace import Trace
-from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF
+from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF, counterparts
 from explorer_widgets.theme import CLOSEUPS
 
 
@@ -288,9 +288,14 @@ def test_layers_are_selected_within_their_plates(linked: Linked) -> None:
     first, second = (node for node in host.picture["nodes"][:2])
     one, other = first["plate"]["cells"][:2]
     host.reader({"selection": [first["id"]], "view": {"layers": [one]}})
-    assert (session.selected_layers, events) == ((first["ids"][0],), [frozenset({"selection"})])
+    assert (session.selected_layers, events) == ((one,), [frozenset({"selection"})])
+    assert session.selected_nodes == session.inspected_nodes == (one,)
+    assert (host.details["id"], host.details["layer"]) == (first["id"], one)
+    assert f"#{one}" in host.details["title"]
+    assert f"y{one} = " in host.details["closeup"]["code"]["lines"][-1]
     host.reader({"view": {"layers": [one, other]}})
     assert (session.selected_layers, session.selection) == ((one, other), (first["id"],))
+    assert host.details["layer"] == other
     assert len(events) == 2
     host.reader({"selection": [second["id"]]})  # what was clicked in a plate that is not selected counts no longer
     assert (session.selected_layers, host.view["layers"]) == ((second["ids"][0],), [])
@@ -322,5 +327,27 @@ def test_layers_stay_selected_when_a_box_is_added(two_layers: tuple[Session, Hos
     session, host, plate, other = two_layers
     layers = session.selected_layers
     host.reader({"selection": [plate, other]})
-    assert (session.selection, session.selected_layers) == ((plate, other), layers)
+    assert (session.selection, session.selected_layers) == ((plate, other), (*layers, session.boxes[other][0]))
     assert host.view["layers"] == list(layers)
+
+
+def test_clicked_layers_follow_their_lineage(linked: Linked) -> None:
+    session, host, _ = linked
+    session.go(0)
+    sums = next(node for node in host.picture["nodes"] if node["title"] == "Sum" and len(node["ids"]) > 1)
+    clicked = sums["plate"]["cells"][1]
+    host.reader({"selection": [sums["id"]], "view": {**host.view, "layers": [clicked]}})
+    last = len(session.opened.trace.steps) - 1
+    followed = counterparts(session.index, 0, [clicked], session.index, last).ids
+    host.reader({"step": last})
+    assert session.selection == session.selection_at(last)
+    assert set(session.selected_nodes) == set(followed)
+
+
+def test_selecting_nodes_selects_only_these_layers_of_a_plate(linked: Linked) -> None:
+    session, host, _ = linked
+    cells = next(node["plate"]["cells"] for node in host.picture["nodes"] if len(node["ids"]) > 2)
+    session.select_nodes(cells[:2])
+    assert set(session.selected_layers) == set(host.view["layers"]) == set(cells[:2])
+    session.select_nodes(cells)
+    assert (set(session.selected_nodes), host.view["layers"]) == (set(cells), [])

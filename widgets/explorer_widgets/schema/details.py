@@ -24,6 +24,8 @@ class DetailsView(TypedDict):
     sections: list[SectionView]
     closeup: NotRequired[CloseupView]
     """Only of a plate."""
+    layer: NotRequired[int]
+    """The layer of the plate that the sections are about; without it, they are about the whole."""
 
 
 class FoldGroupView(TypedDict):

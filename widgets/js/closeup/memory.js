@@ -4,7 +4,7 @@ import { clip } from "../shared/measuring.js";
 
 /**
  * @typedef {import("./reading.js").Memory} Memory
- * @typedef {{element: any, light(slice: number): void}} Drawing
+ * @typedef {{element: any, light(slices: number[]): void}} Drawing
  */
 
 /** Width of the names at the left of the strips. */
@@ -12,6 +12,8 @@ const NAMES = 76;
 /** Above it lines are drawn fainter. */
 const MANY_LINES = 200;
 const MAX_ROWS = 300;
+/** Of more slices than this the words below say nothing. */
+const MAX_WORDS = 6;
 const [TITLE_SIZE, MIN_TITLE] = [12, 60];
 
 /**
@@ -27,8 +29,7 @@ export function memoryDrawing({ h, s }, memory, { roles }, width, hover) {
   const colour = roles[memory.line] || roles.edge;
   const lines = rows.length ? linesPath(memory, laid, 0, own.strip.count) : "";
   const lit = s("path", { fill: "none", stroke: roles.fg, "stroke-width": 2.4 });
-  const frame = s("rect", { y: own.y - 1.5, height: STRIP + 3, fill: "none", stroke: roles.fg, "stroke-width": 2.4 });
-  frame.setAttribute("visibility", "hidden");
+  const frame = s("path", { fill: "none", stroke: roles.fg, "stroke-width": 2.4 });
   const size = { width, height: laid.height, viewBox: `0 0 ${width} ${laid.height}` };
   const svg = s(
     "svg",
@@ -61,16 +62,23 @@ export function memoryDrawing({ h, s }, memory, { roles }, width, hover) {
   svg.addEventListener("pointerleave", () => hover(-1));
 
   /** @param {number} slice */
-  function light(slice) {
-    const on = slice >= 0 && slice < own.strip.count;
-    lit.setAttribute("d", on && rows.length ? linesPath(memory, laid, slice, slice + 1) : "");
-    frame.setAttribute("visibility", on ? "visible" : "hidden");
-    frame.setAttribute("x", String(own.x + slice * own.unit));
-    frame.setAttribute("width", String(Math.max(1, own.unit)));
-    const inputs = on ? readsOf(memory, slice).map((at) => sourceName(memory, at)) : [];
-    words.textContent = on ? `${nameOf(own.strip, slice)} reads ${inputs.join(", ")}` : sentence;
+  function wordsOf(slice) {
+    const inputs = readsOf(memory, slice).map((at) => sourceName(memory, at));
+    return `${nameOf(own.strip, slice)} reads ${inputs.join(", ")}`;
   }
-  light(-1);
+
+  /** @param {number[]} slices */
+  function light(slices) {
+    const on = slices.filter((slice) => slice >= 0 && slice < own.strip.count);
+    const paths = on.map((slice) => linesPath(memory, laid, slice, slice + 1));
+    lit.setAttribute("d", rows.length ? paths.join("") : "");
+    const width = Math.max(1, own.unit);
+    const top = own.y - 1.5;
+    const frames = on.map((slice) => `M${own.x + slice * own.unit} ${top}h${width}v${STRIP + 3}h${-width}z`);
+    frame.setAttribute("d", frames.join(""));
+    words.textContent = on.slice(0, MAX_WORDS).map(wordsOf).join(" · ") || sentence;
+  }
+  light([]);
   return { element: h("div", {}, svg, words), light };
 }
 
@@ -154,10 +162,10 @@ export function memoryTable(h, memory, hover) {
   );
   return {
     element,
-    /** Emphasize the row of a slice; -1: none. @param {number} slice @param {boolean} scrolls to the row */
-    light(slice, scrolls) {
-      elements.forEach((row, at) => row.setAttribute("class", at === slice ? "ce-lit" : ""));
-      if (scrolls && slice >= 0) elements[slice]?.scrollIntoView?.({ block: "nearest" });
+    /** Emphasize the rows of slices. @param {number[]} slices @param {boolean} scrolls to the last one */
+    light(slices, scrolls) {
+      elements.forEach((row, at) => row.setAttribute("class", slices.includes(at) ? "ce-lit" : ""));
+      if (scrolls && slices.length) elements[slices[slices.length - 1]]?.scrollIntoView?.({ block: "nearest" });
     },
   };
 }

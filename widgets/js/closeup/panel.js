@@ -1,10 +1,10 @@
 /** The close-up of the selected plate, below the picture: the user switches between its parts. */
 
-import { closeupOf, inspectedBox, isCloseupAwaited } from "../parts/state.js";
+import { closeupOf, inspectedBox, isCloseupAwaited, pickedIn } from "../parts/state.js";
 import { focusedIn } from "../shared/elements.js";
 import { makeSplit } from "../shared/splitting.js";
 import { heat } from "../shared/theme.js";
-import { memoryDrawing, memoryTable } from "./memory.js";
+import { memoryDrawing, memoryTable, nameOf as nameOfSlice } from "./memory.js";
 import { PARTS } from "./names.js";
 import { STYLE as VALUES, valuesPanel } from "./values.js";
 
@@ -130,8 +130,10 @@ const PARAMETERS = `
 
 /** Pixels at the left and the right of the strips. */
 const MARGIN = 26;
+/** Names of clicked layers in the title. */
+const MAX_TITLES = 4;
 /** What the pointer changes; the rest of the close-up stays. */
-const POINTED = new Set(["hover", "cell", "slice"]);
+const POINTED = new Set(["hover", "cell", "slice", "view"]);
 
 /** @param {any} element */
 const nameOf = (element) => element.getAttribute("aria-label") || element.textContent;
@@ -172,10 +174,18 @@ export function makeCloseup(ui, { state }, actions) {
     (again || choose[0]).focus();
   }
 
-  /** The slice whose lines are emphasized. */
+  /** The slices whose lines are emphasized: the one at the pointer, or else those that were clicked. @returns {number[]} */
   function lit() {
     const box = inspectedBox(state)?.id;
-    return state.hover && state.hover === box && state.cell >= 0 ? state.cell : state.slice;
+    return state.hover && state.hover === box && state.cell >= 0 ? [state.cell] : pickedIn(state);
+  }
+
+  /** The title, with the names of those that were clicked. @param {Closeup} closeup */
+  function titleOf({ title: words, memory }) {
+    const own = memory?.own;
+    const names = own && own.count > 1 ? pickedIn(state).map((slice) => nameOfSlice(own, slice)) : [];
+    const more = names.length > MAX_TITLES ? `, and ${names.length - MAX_TITLES} more` : "";
+    return names.length ? `${words}: ${names.slice(0, MAX_TITLES).join(", ")}${more}` : words;
   }
 
   /** @param {import("./reading.js").Memory} memory */
@@ -240,6 +250,7 @@ export function makeCloseup(ui, { state }, actions) {
       "hover",
       "cell",
       "slice",
+      "view",
       "step",
       "closeup",
       "showCloseup",
@@ -249,6 +260,8 @@ export function makeCloseup(ui, { state }, actions) {
     ]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
+      const shown = closeupOf(state);
+      if (shown) title.textContent = titleOf(shown);
       if ([...changed].every((name) => POINTED.has(name))) return light();
       if ([...changed].every((name) => name === "running")) return wait();
       const closeup = closeupOf(state);
@@ -257,7 +270,6 @@ export function makeCloseup(ui, { state }, actions) {
       element.hidden = !closeup;
       if (!closeup) return undefined;
       const open = state.showCloseup;
-      title.textContent = closeup.title;
       toggle.setAttribute("aria-expanded", String(open));
       body.hidden = sentence.hidden = split.element.hidden = !open;
       element.setAttribute("class", open ? "ce-closeup ce-open" : "ce-closeup");

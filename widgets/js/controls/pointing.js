@@ -84,8 +84,10 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     }
     const box = hit(pointIn(event, pane), pane);
     if (box) return selecting.choose(box.id, add, layerOf(box.id));
+    if (add) return undefined; // beside what was to be added: the selection stays
     if (state.options.many !== true) selecting.select([]);
     if (state.hull) selecting.light("");
+    return undefined;
   }
 
   /**

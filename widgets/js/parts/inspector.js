@@ -4,7 +4,18 @@ import { CHANGE_WORDS, COLOUR_WORDS, nameHull } from "../picture/words.js";
 import { lensHull } from "../plates/lens.js";
 import { focusedIn } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
-import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer, isUnselected, layersOf } from "./state.js";
+import { readsOf, sourceName } from "../closeup/memory.js";
+import {
+  boxOf,
+  inspectedBox,
+  inspectedLayer,
+  inspectorKind,
+  isAsking,
+  isCompact,
+  isDrawer,
+  isUnselected,
+  layersOf,
+} from "./state.js";
 
 /**
  * @typedef {import("../picture/types.js").Details} Details
@@ -40,7 +51,10 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     const box = inspectedBox(state);
     const { picture, selection } = state;
     const received = isAsking(state) ? null : state.details;
-    if (received && received.id && selection.includes(received.id)) return received;
+    const layer = inspectedLayer(state);
+    if (received && received.id && selection.includes(received.id)) {
+      return box && layer >= 0 && layer !== received.layer ? factsOfLayer(layer, box, received) : received;
+    }
     if (box && picture) return factsOf(box, picture.byId.has(box.id) ? picture : picture.other || picture);
     if (received && !received.id && received.sections.length) return received;
     const current = state.steps[state.step];
@@ -226,7 +240,22 @@ export function factsOf(box, picture) {
     title: box.title,
     sections: sections.filter(({ name, rows }) => name === "node" || rows.length),
     closeup: null,
+    layer: -1,
   };
+}
+
+/**
+ * A layer of a plate, of which only the details of the whole plate are known: in a page, or until those of the layer arrive.
+ * @param {number} layer @param {Box} box @param {Details} whole @returns {Details}
+ */
+function factsOfLayer(layer, box, whole) {
+  const memory = whole.closeup?.memory;
+  const at = memory?.own.numbers.indexOf(layer) ?? -1;
+  const reads = memory && at >= 0 ? readsOf(memory, at).map((source) => sourceName(memory, source)) : [];
+  const rows = [["id", String(layer)], ...(reads.length ? [["reads", reads.join(", ")]] : [])];
+  const lines = [`What follows is about all ${box.ids.length} layers of the plate: ${whole.title}.`];
+  const own = { heading: `Layer #${layer}`, name: "", rows, lines };
+  return { ...whole, title: `${box.title} #${layer}`, sections: [own, ...whole.sections] };
 }
 
 /** @param {Box} box @param {Picture} picture @returns {string[][]} */
@@ -287,5 +316,11 @@ export function factsOfStep(step) {
     ["Values", step.verdict || "not checked"],
   ];
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
-  return { id: "", title: step.title, sections: [{ heading: "Step", name: "", rows, lines }], closeup: null };
+  return {
+    id: "",
+    title: step.title,
+    sections: [{ heading: "Step", name: "", rows, lines }],
+    closeup: null,
+    layer: -1,
+  };
 }

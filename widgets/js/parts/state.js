@@ -161,6 +161,20 @@ export function layersOf(state) {
   return layers.filter((layer) => plates.some(({ cells }) => cells.includes(layer)));
 }
 
+/** The cells of the inspected plate that were clicked, by position. @param {Readonly<State>} state @returns {number[]} */
+export function pickedIn(state) {
+  const cells = inspectedBox(state)?.plate?.cells ?? [];
+  const picked = layersOf(state).flatMap((layer) => (cells.includes(layer) ? [cells.indexOf(layer)] : []));
+  return picked.length || state.slice < 0 ? picked : [state.slice];
+}
+
+/** The layer of the inspected box that was clicked last, if the box represents several; or else -1. @param {Readonly<State>} state */
+export function inspectedLayer(state) {
+  const ids = inspectedBox(state)?.ids ?? [];
+  const layers = ids.length > 1 ? layersOf(state).filter((layer) => ids.includes(layer)) : [];
+  return layers.length ? layers[layers.length - 1] : -1;
+}
+
 /** The boxes that no other one reads. @param {Picture | null} picture @returns {Box[]} */
 export function rootsOf(picture) {
   const read = new Set(picture?.edges.map(({ source }) => source));

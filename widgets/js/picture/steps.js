@@ -90,5 +90,6 @@ export function readDetails(value) {
       lines: texts(record(section).lines),
     })),
     closeup: readCloseup(raw.closeup),
+    layer: number(raw.layer, -1),
   };
 }

@@ -42,7 +42,7 @@
  *   certified: Record<string, string>, memory: [string, number] | null,
  *   plates: import("../parts/film.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, name: string, rows: string[][], lines: string[]}} Section
- * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details
+ * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null, layer: number}} Details  `layer`: of a plate, or -1: about the whole
  *
  * @typedef {{x: number, y: number, flat?: boolean}} Point  `flat`: a line is horizontal here
  * @typedef {{l: number, t: number, r: number, b: number}} Rect

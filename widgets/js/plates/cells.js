@@ -28,6 +28,10 @@ export function cellsOf(box) {
 /** All cells of a picture, plate by plate. @param {Picture} picture */
 export const allCells = (picture) => picture.boxes.flatMap(cellsOf);
 
-/** The cell at a point of the picture. @param {Box} box @param {number} x @param {number} y */
-export const cellAt = (box, x, y) =>
-  cellsOf(box).find(({ area }) => x >= area.x && x <= area.x + area.w && y >= area.y && y <= area.y + area.h) || null;
+/** The cell at a point of the picture, or in half of the gap around it. @param {Box} box @param {number} x @param {number} y */
+export function cellAt(box, x, y) {
+  const pad = (box.plate?.gap ?? 0) / 2;
+  const holds = (/** @type {number} */ at, /** @type {number} */ from, /** @type {number} */ size) =>
+    at >= from - pad && at <= from + size + pad;
+  return cellsOf(box).find(({ area }) => holds(x, area.x, area.w) && holds(y, area.y, area.h)) || null;
+}

@@ -272,7 +272,7 @@ class PatternTool(Tool):
     def _ask(self) -> None:
         """Show why the pattern does not match at the selected box."""
         session = self.workspace.session
-        nodes = session.selected_nodes
+        nodes = session.inspected_nodes
         self.answer.object = ""
         if not nodes or session.trial is None:
             return

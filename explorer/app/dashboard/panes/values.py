@@ -156,15 +156,20 @@ class PredictTool(Tool):
             self._say_selection()
 
     def _say_selection(self) -> None:
-        count = len(self.workspace.session.selected_nodes)
+        count = len(self._in_boxes())
         self.text.object = (
             f"<h3>{escape(self._asked.text if self._asked else '')}</h3>"
             f"<p>Click the boxes (Shift adds to the selection), then Check. {count:,} selected.</p>"
         )
 
+    def _in_boxes(self) -> tuple[int, ...]:
+        """Return the nodes of the selected boxes: the question is about boxes, also where a cell was clicked."""
+        session = self.workspace.session
+        return tuple(node for box in session.selection for node in session.boxes[box])
+
     def _answer(self, question: Question) -> object:
         if question.kind == "fold-with":
-            return tuple(self.workspace.session.selected_nodes)
+            return self._in_boxes()
         if question.choices:
             return self.options.value
         return number(self.number, 0)

@@ -51,8 +51,8 @@ class WhyNotTool(Tool):
         if "look" in names and session.look.near_misses is not None:
             self._fill(value=session.look.near_misses)
             self.show.value = self._is_chosen = True
-        if session.selected_nodes and names & {"trace", "selection", "step"} and not self._is_chosen:
-            node, passes = session.selected_nodes[0], not session.opened.trace.level.has_circuit
+        if session.selected_layers and names & {"trace", "selection", "step"} and not self._is_chosen:
+            node, passes = session.selected_layers[-1], not session.opened.trace.level.has_circuit
             here = closest_pattern(session.index, node, session.step) if passes else None
             closest = here or closest_pattern(session.index, node)
             self._fill(value=closest or self.pattern.value)
@@ -83,16 +83,18 @@ class WhyNotTool(Tool):
 
     def _answer(self) -> None:
         session = self.workspace.session
-        nodes = session.selected_nodes
-        if not nodes or self.pattern.value is None:
+        layers = session.selected_layers
+        if not layers or self.pattern.value is None:
             self.answer.object = "<p>Select a box in the graph to ask about it.</p>"
             return
         try:
-            found = why_not(session.index, self.pattern.value, nodes[0])
+            found = why_not(session.index, self.pattern.value, layers[-1])
         except CircuitError as error:  # after folding, or without optimization, no pattern was tried
             self.answer.object = f"<p>{escape(str(error))}.</p>"
             return
-        many = f"<p>The box represents {len(nodes):,} nodes; this is the first.</p>" if len(nodes) > 1 else ""
+        count = len(session.inspected_nodes)
+        many = f"<p>The box represents {count:,} nodes; this is the first.</p>" if count > 1 else ""
+        many = many or (f"<p>This is the last of {len(layers):,} selected ones.</p>" if len(layers) > 1 else "")
         sections = "".join(section_html(section) for section in found["sections"])
         self.answer.object = f"<h3>{escape(found['title'])}</h3>{many}{sections}"
 
