@@ -149,10 +149,12 @@ class _NoteHandler(logging.Handler):
 
 
 OPTIONS = {
+    "max_seconds": "--seconds",
+    " (the cause of this error says more)": "",  # Python chains it; a command prints one line
     "assume_deterministic=True": "--assume-deterministic",
     "root=(output, class)": "--root OUTPUT,CLASS",
 }
-"""Option of a command for each argument of a function that a message names."""
+"""Words of a command for what a message of a function says to callers in Python."""
 BYTES = re.compile(r"(?i)(?:tried|unable) to allocate (\d[\d.]*) ?(bytes|[KMGTPE]iB)")
 """The messages of PyTorch and NumPy."""
 

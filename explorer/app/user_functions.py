@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import Parameter, signature
 from pathlib import Path
@@ -92,6 +93,12 @@ def is_function(source: str) -> bool:
     return file.endswith(".py") and name.isidentifier()
 
 
+@cache
+def _note_running(file: str) -> None:
+    """Print a note, once in a process."""
+    say_note(f"running the code in {file}, which may do anything that you may do")
+
+
 def call_function(source: str) -> Circuit | Trace | ExampleModule:
     """Execute the file, call the function without arguments, and return what it returns, once a note has said so.
 
@@ -106,7 +113,7 @@ def call_function(source: str) -> Circuit | Trace | ExampleModule:
         raise UnknownNameError(
             f"file not found: {file!r}, which {source!r} names{near and f'; {near}'}; the form is FILE.py:FUNCTION"
         )
-    say_note(f"running the code in {file}, which may do anything that you may do")
+    _note_running(file)
     with _importable(path):
         module = _execute(path, source)
         function = _function(module, name, source)

@@ -407,3 +407,12 @@ def test_the_name_of_a_file_with_a_colon_is_still_a_file(tmp_path: Path):
     path = tmp_path / "odd.py:build"
     load_circuit("blackboard").save(path)
     assert isinstance(load_circuit(str(path)), Circuit)
+
+
+def test_commands_do_not_promise_a_cause_that_they_do_not_print(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import torch\ndef wrongshape():\n    return torch.nn.Linear(4, 3), (torch.zeros(2, 5),)\n"
+    )
+    said = run("trace", f"{tmp_path}/mine.py:wrongshape", code=2).stderr
+    assert "same reduction dim" in said
+    assert "says more" not in said

@@ -18,12 +18,16 @@ from explorer.errors import FileFormatError
 from explorer.files import check_writable
 from explorer.packages import NAME
 
+RUNS = Path("runs")
+"""The folder of what commands write by default."""
 PIPE_WIDTH = 160
 """The width of output that is not printed to a terminal."""
 
 
 def results() -> Console:
-    """The console for results."""
+    """The console for results. Raises: FileFormatError if standard output is closed."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] (`>&-` in a shell)
+        raise FileFormatError("cannot write the output: standard output is closed")
     return _console(sys.stdout, stderr=False)
 
 
@@ -62,16 +66,26 @@ def command() -> str:
     return quote(str(program.relative_to(here) if program.is_relative_to(here) else program))
 
 
-def check_output(path: Path, *sources: str | Path | None) -> None:
-    """Create the folder of a file and check that the file can be written, before any work is done.
+def check_output(path: Path, *sources: str | Path | None, new_folder: Path = RUNS) -> None:
+    """Check that a file can be written, before any work is done; only `new_folder` is created for it.
 
-    Raises: FileFormatError, also if it is one of the files that the command reads.
+    Raises: FileFormatError, also if it is one of the files that the command reads, or its folder does not exist: a
+    misspelled path must not become a folder.
     """
     given = [str(source) for source in sources if source]
     read = [*given, *(source.rpartition(":")[0] for source in given)]  # FILE.py of FILE.py:FUNCTION
     if path.exists() and any(source and Path(source).exists() and path.samefile(source) for source in read):
         raise FileFormatError(f"{path} is read by this command, and would be overwritten; choose another file")
-    check_writable(path)
+    folder = path.parent
+    if not folder.is_dir() and not (folder == new_folder and folder.absolute().parent.is_dir()):
+        name = quote(str(folder))
+        raise FileFormatError(f"cannot write {path}: there is no folder {name}; correct the path, or: mkdir -p {name}")
+    try:
+        check_writable(path)
+    except FileFormatError as error:
+        if folder != new_folder:
+            raise
+        raise FileFormatError(f"{error}; write elsewhere with --out") from error
 
 
 def say_error(message: str) -> None:
@@ -97,8 +111,9 @@ class _Console(Console):
             raise FileFormatError(f"cannot write the output: {error.strerror or error}") from error
 
 
-def _console(stream: TextIO, stderr: bool) -> Console:
-    return _Console(stderr=stderr, highlight=False, width=None if stream.isatty() else PIPE_WIDTH)
+def _console(stream: TextIO | None, stderr: bool) -> Console:
+    is_terminal = stream is not None and stream.isatty()
+    return _Console(stderr=stderr, highlight=False, width=None if is_terminal else PIPE_WIDTH)
 
 
 # ---------------------------------------------------------------------- tables in narrow terminals

@@ -1,6 +1,5 @@
 """`circuit-explorer serve` and `explore`: the dashboard in a browser, of any circuit and of the main job."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -8,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.commands.console import command, notes, print_text, results, say_note
+from explorer.app.commands.console import RUNS, check_output, command, notes, print_text, results, say_note
 from explorer.app.commands.trace import LEVELS_TEXT, not_recorded_again, save
-from explorer.app.commands.train import RUNS
 from explorer.app.commands.training_output import baseline_of, epochs_table, train_with_progress
 from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
 from explorer.errors import check_name
@@ -134,8 +132,11 @@ def explore(
     ] = None,
 ) -> None:
     """Build the circuit over handwritten digits, compile it, train it, and open its compilation in the dashboard."""
-    if dashboard is None:
-        dashboard = sys.stdout.isatty()
+    trace_file, checkpoint_file = out / f"{CIRCUIT}.trace.json.gz", out / f"{CIRCUIT}.pt"
+    for file in (trace_file, checkpoint_file):
+        check_output(file, new_folder=out)
+    if dashboard is None and not (dashboard := results().is_terminal):
+        say_note(f"this is not a terminal, so the dashboard stays closed; open it with: {command()} serve {CIRCUIT}")
     if dashboard:
         require("the dashboard", "ui", *UI)  # and not after the training
     with notes().status("Loading torch"):
@@ -153,6 +154,11 @@ def explore(
         settings = TrainingOptions(epochs=epochs, seed=seed)
         images = load_digits()
         circuit = gallery.load_named(CIRCUIT)
+    another = f"{checkpoint_file} holds another run and stays; to save this one, name another folder with --out"
+    planned = Checkpoint(CIRCUIT, {"seed": seed}, "digits", {})
+    is_saved = is_reproduced(checkpoint_file, planned, settings, images)
+    if not is_saved:
+        say_note(another)  # and not after the training
     console = results()
     console.print(f"[bold]1. The circuit[/] {CIRCUIT}: {len(circuit.graph)} layers over {len(circuit.scope)} pixels.")
     console.print(f"   {gallery.describe(CIRCUIT)}", markup=False)
@@ -164,7 +170,6 @@ def explore(
         f"{trace.steps[-1].snapshot.size[1]} in {len(compiled.layers)} calls."
     )
     print_text(str(trace))
-    trace_file, checkpoint_file = out / f"{CIRCUIT}.trace.json.gz", out / f"{CIRCUIT}.pt"
     save(trace, trace_file)
     console.print(f"\n[bold]3. Training[/] on {len(images.training):,} images, {len(images.held_out)} held out.")
     result = train_with_progress(compiled, images, settings)
@@ -172,10 +177,10 @@ def explore(
     if result.interrupted:
         say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; the finished ones are kept")
     checkpoint = Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs, result.state)
-    if is_reproduced(checkpoint_file, checkpoint, replace(settings, epochs=len(result.epochs)), images):
+    if is_saved and is_reproduced(checkpoint_file, checkpoint, replace(settings, epochs=len(result.epochs)), images):
         checkpoint.save(checkpoint_file)
-    else:
-        say_note(f"{checkpoint_file} holds another run and stays; to save this one, name another folder with --out")
+    elif is_saved:  # it was interrupted
+        say_note(another)
     reached, baseline = bits_per_dimension(compiled, images.held_out), independent_pixels_bits(images)
     console.print(
         f"[bold]4. Held-out images[/]: {reached:.3f} bits per dimension; independent pixels need {baseline:.3f}.\n"

@@ -131,8 +131,7 @@ def trace(
 
 
 def save(recorded: "Trace", out: Path, times: bool = True) -> None:
-    """Write a trace; a missing folder is created."""
-    out.parent.mkdir(parents=True, exist_ok=True)
+    """Write a trace."""
     with notes().status(f"Writing {escape(str(out))}"):
         recorded.save(out, times=times)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from explorer.app.commands.console import check_output, command, print_text, results, say_note
+from explorer.app.commands.console import RUNS, check_output, command, print_text, results, say_note
 from explorer.app.commands.training_output import (
     baseline_of,
     columns_table,
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from explorer.learning.loop import Epoch, TrainingResult
     from explorer.learning.state import TrainingState
     from explorer.learning.workers import Workers
-
-RUNS = Path("runs")
-"""The default folder of the files that runs write."""
 
 
 def train(

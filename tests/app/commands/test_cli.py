@@ -36,7 +36,7 @@ def test_gallery_lists_every_circuit_with_its_size_and_lesson():
 
 
 def test_a_trace_is_printed_written_and_shown(tmp_path):
-    path = tmp_path / "new" / "blackboard.trace.json.gz"
+    path = tmp_path / "blackboard.trace.json.gz"
     printed = run("trace", "blackboard", "-o", str(path)).output
     assert "optimize/round 1/fuse" in printed
     assert f"circuit-explorer show {path}" in printed

@@ -1,12 +1,14 @@
 """Tables in terminals of all widths: every word is whole, and no line is longer than the terminal."""
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
-from explorer.app.commands.console import fit
+from explorer.app.commands.console import fit, notes, results, say_note
+from explorer.errors import FileFormatError
 
 ROWS = (
     ("digits", "170", "64", "The main job: handwritten digits of 17 grey levels."),
@@ -47,3 +49,12 @@ def test_a_table_that_fits_is_as_wide_as_its_cells():
     lines = printed(120).splitlines()
     assert printed(160).splitlines()[1:-1] == lines[1:-1], "only the title and the caption are centred elsewhere"
     assert max(map(len, lines)) < 120
+
+
+def test_closed_standard_output_is_a_typed_error_and_closed_standard_error_is_silent(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(FileFormatError, match="standard output is closed"):
+        results()
+    monkeypatch.setattr(sys, "stderr", None)
+    say_note("nobody reads it")
+    assert not notes().is_terminal

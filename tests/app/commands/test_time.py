@@ -20,7 +20,7 @@ def run(*arguments: str, code: int = 0):
 
 
 def test_every_part_is_printed_and_written(tmp_path):
-    path = tmp_path / "new" / "a.timing.json"
+    path = tmp_path / "a.timing.json"
     output = run("blackboard", *QUICK, "--modes", "--backends", "--layers", "--sweep", "--json", str(path))
     for expected in (
         "Forward pass after each step",
@@ -88,7 +88,7 @@ def test_a_trace_file_is_compiled_again_with_its_options(tmp_path):
         (("blackboard", "--device", "tpu"), "no device named 'tpu'; known are: cpu, cuda, both"),
         (("blackboard", "--steps", "fuze"), "no step named 'fuze'"),
         (("blackboard", "--steps", ","), "--steps must be all, or numbers or paths separated by commas"),
-        (("blackboard", "--seconds", "0"), "max_seconds must be above 0"),
+        (("blackboard", "--seconds", "0"), "--seconds must be above 0"),
     ],
 )
 def test_invalid_arguments_are_reported_in_a_line(arguments, message):

@@ -217,7 +217,30 @@ def test_explore_keeps_another_run_and_repeats_its_own(tmp_path):
     for _ in range(2):
         assert "another run" not in run("explore", "--epochs", 1, "--out", tmp_path).output
     run("train", "digits", "--resume", path, "--epochs", 1)
-    said = run("explore", "--epochs", 1, "--out", tmp_path).output
-    assert f"{path} holds another run and stays" in said
+    said = run("explore", "--epochs", 1, "--out", tmp_path)
+    assert said.stderr.count(f"{path} holds another run and stays") == 1
+    assert said.output.index("holds another run") < said.output.index("3. Training")
+    assert "open it with: circuit-explorer serve digits" in said.stderr.replace(
+        "python -m explorer", "circuit-explorer"
+    )
     assert len(Checkpoint.load(path).history) == 2
     assert (tmp_path / "digits.trace.json.gz").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("explore", "--epochs", 1, "--out", "new/runs"), ("train", "--out", "new/runs/a.pt")]
+)
+def test_a_misspelled_folder_is_refused_before_any_work(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run(*command, code=2)
+    assert "there is no folder new" in said.stderr
+    assert "mkdir -p new" in said.stderr
+    assert "Training" not in said.stdout
+    assert not any(tmp_path.iterdir())
+
+
+def test_explore_says_before_it_compiles_that_its_folder_cannot_be_written(tmp_path):
+    (tmp_path / "runs").write_text("")
+    said = run("explore", "--out", tmp_path / "runs", code=2)
+    assert said.stderr.rstrip().endswith("write elsewhere with --out")
+    assert not said.stdout
