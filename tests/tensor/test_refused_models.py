@@ -87,6 +87,18 @@ def test_what_pytorch_prints_of_a_refused_model_is_not_printed(module, capfd):
     assert "def forward" not in out + err
 
 
+def test_pytorch_logs_nothing_about_inputs_of_the_wrong_shape():
+    logged = BufferingHandler(100)
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    logger.addHandler(logged)
+    try:
+        with pytest.raises(ExportError, match="same reduction dim"):
+            from_module(nn.Linear(4, 3), (torch.zeros(2, 5),))
+        assert logged.buffer == []
+    finally:
+        logger.removeHandler(logged)
+
+
 def test_what_a_refused_model_prints_itself_is_printed(capfd):
     with pytest.raises(ExportError):
         from_module(PrintsFirst(), (torch.randn(4, 3),))

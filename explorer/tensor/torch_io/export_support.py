@@ -26,7 +26,12 @@ from torch.nn.modules.batchnorm import _NormBase  # pyright: ignore[reportPrivat
 from explorer.tensor.ir.result_types import drop_record
 from explorer.tensor.ir.schemas import aten
 
-LOGGERS = ("torch.export._trace", "torch.fx.experimental.symbolic_shapes", "torch._dynamo.exc")
+LOGGERS = (
+    "torch.export._trace",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._dynamo.exc",
+    "torch._subclasses.fake_tensor",
+)
 """Loggers that repeat the error of a failed export."""
 GRAPH = "partial_fx_graph"
 """The attribute of an error with the graph up to it, which PyTorch prints."""
