@@ -168,7 +168,7 @@ def load_source(
     images = DATA_SETS.get(name_or_path)
     if images is None and not path.exists():
         if path.suffix in READERS:
-            raise UnknownNameError(f"there is no file {name_or_path}")
+            raise UnknownNameError(f"there is no file {path.absolute()}; name the file with --data")
         known = [*DATA_SETS, *(f"a file FILE{extension}" for extension in READERS), "a folder of images"]
         raise unknown_name("data set", name_or_path, known)
     if images is None and path.is_file() and path.suffix.lower() in EXTENSIONS:

@@ -50,7 +50,7 @@ def test_independent_pixels_need_a_known_number_of_bits():
 
 
 def test_an_unknown_data_set_lists_those_that_are_known():
-    with pytest.raises(UnknownNameError, match=r"there is no file people\.csv"):
+    with pytest.raises(UnknownNameError, match=r"there is no file .+people\.csv; name the file with --data"):
         load_source("people.csv")
     with pytest.raises(UnknownNameError, match="no data set named 'mnist'; known are: digits"):
         load_source("mnist")

@@ -201,7 +201,7 @@ def test_one_error_describes_all_columns_and_missing_cells(tmp_path):
     [
         ("", ShapeError, "is empty"),
         ("a,b\n", ShapeError, "2 columns and no rows"),
-        ("a,b\n1,2\n3\n", FileFormatError, "line 3 has 1 cells; expected 2"),
+        ("a,b\n1,2\n3\n", FileFormatError, "line 3 has 1 cell; expected 2"),
         ("a,a\n1,2\n", DuplicateNameError, "several columns named 'a'"),
         ("a,\n1,2\n", FileFormatError, "column 2 has no name"),
         (",,a\n0,1,2\n", FileFormatError, "column 2 has no name"),
@@ -215,7 +215,7 @@ def test_files_that_are_no_table_are_refused(tmp_path, text, error, message):
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
-    with pytest.raises(FileFormatError, match="not a text file in UTF-8"):
+    with pytest.raises(FileFormatError, match=r"not a text file in UTF-8: .*iconv -f LATIN1 -t UTF-8"):
         read_table(tmp_path / "latin.csv")
     for content in (b"junk", b""):
         (tmp_path / "bad.npy").write_bytes(content)
@@ -356,6 +356,8 @@ def test_other_rows_must_fit_the_columns(tmp_path):
         encode_rows(table(tmp_path, "colour\nred\n"), columns)
     with pytest.raises(ValueRangeError, match=r"no value in row 1 \(line 2\), and 2 cells are missing in 1 of 2 rows"):
         encode_rows(table(tmp_path, "age,colour\nNA,?\n18,red\n"), columns[::-1])
+    with pytest.raises(ValueRangeError, match="and 1 cell is missing in 1 of 1 row "):
+        encode_rows(table(tmp_path, "age,colour\n18,\n"), columns)
     reordered = encode_rows(table(tmp_path, "age,colour\n20,red\n"), columns)
     assert reordered.tolist() == [[1, 2]]
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,10 @@ def _read_csv(file: Path) -> RawTable:
     except OSError as error:
         raise FileFormatError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"{file} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error
+        raise FileFormatError(
+            f"{file} is not a text file in UTF-8: {error.reason} at byte {error.start}; if it is in Latin-1, as old "
+            f"spreadsheets write it, convert it: iconv -f LATIN1 -t UTF-8 {quote(str(file))} > utf8.csv"
+        ) from error
     except csv.Error as error:
         raise FileFormatError(f"{file} is not a CSV file: {error}") from error
     # An empty line is no row; one of empty cells is: answers are for the rows of the file, in order.
@@ -130,10 +134,19 @@ def _read_csv(file: Path) -> RawTable:
     for line, row in rows:
         if len(row) != len(names):
             raise FileFormatError(
-                f"{file}: line {line} has {len(row)} cells; expected {len(names)} as in the first line"
+                f"{file}: line {line} has {cells_text(len(row))}; expected {len(names)} as in the first line"
             )
     cells = tuple(_texts(column) for column in zip(*(row for _, row in rows), strict=True))
     return RawTable(str(file), tuple(names), cells, tuple(line for line, _ in rows))
+
+
+def cells_text(count: int) -> str:
+    """Return a number of cells.
+
+    >>> cells_text(1), cells_text(1_200)
+    ('1 cell', '1,200 cells')
+    """
+    return f"{count:,} cell{'' if count == 1 else 's'}"
 
 
 def _with_lines(reader: Any) -> list[tuple[int, list[str]]]:

@@ -13,7 +13,7 @@ from explorer.errors import DataTypeError, ValueRangeError, check_name
 from explorer.learning.data import DataSet, split
 from explorer.learning.tables.columns import Column, row_words
 from explorer.learning.tables.inference import infer_columns
-from explorer.learning.tables.reading import MISSING_RULE, RawTable, read_table
+from explorer.learning.tables.reading import MISSING_RULE, RawTable, cells_text, read_table
 
 MISSING = ("error", "ignore")
 """Treatment of missing cells: refuse them, or sum them out."""
@@ -59,8 +59,10 @@ def _infer(table: RawTable, kinds: Mapping[str, str], missing: str) -> tuple[Col
 
 
 def _missing_text(gone: NDArray[np.bool_]) -> str:
+    count, rows = int(gone.sum()), int(gone.any(1).sum())
     return (
-        f"{int(gone.sum()):,} cells are missing in {int(gone.any(1).sum()):,} of {len(gone):,} rows ({MISSING_RULE}); "
+        f"{cells_text(count)} {'is' if count == 1 else 'are'} missing in {rows:,} of {len(gone):,} "
+        f"{'row' if len(gone) == 1 else 'rows'} ({MISSING_RULE}); "
         "fill them in, remove the rows, or sum them out with --missing ignore"
     )
 
