@@ -1,5 +1,6 @@
 """Serves the dashboard from this machine, by default on 127.0.0.1 only."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,10 @@ def serve(options: ServeOptions, announce: Callable[[], None]) -> None:
 
     Raises: CircuitError for an invalid name in `hosts`.
     """
+    from bokeh.util.warnings import BokehUserWarning
+
+    # A page may name a model again that the server has; Bokeh uses the one it has, and nobody can do anything about it.
+    warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
     server = make_server(options)
     server.io_loop.add_callback(announce)
     if options.show:
