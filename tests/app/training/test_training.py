@@ -58,7 +58,7 @@ def test_trained_values_produce_equal_outputs_in_every_mode(trained, digits, pre
 
 def test_a_checkpoint_brings_the_values_back_in_another_mode(trained, digits, tmp_path):
     circuit, result = trained
-    path = tmp_path / "digits.pt"
+    path = tmp_path / "new" / "digits.pt"
     Checkpoint("digits", {"seed": 0}, "digits", circuit.leaf_state(), result.epochs).save(path)
     assert [file.name for file in path.parent.iterdir()] == ["digits.pt"]
     loaded = Checkpoint.load(path)
