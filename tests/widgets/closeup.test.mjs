@@ -57,19 +57,15 @@ test("reading in order is drawn as vertical lines, whatever the width", () => {
   }
 });
 
-test("numbers of slices do not overlap, and a narrow slice has none", () => {
-  const numbers = (count, first, unit) =>
-    numbersIn({ strip: { ...strip(0, count), numbers: Array.from({ length: count }, (_, at) => first + at) }, unit });
-  assert.deepEqual(
-    numbers(3, 10, 18).map(({ text }) => text),
-    ["10", "11", "12"],
-  );
-  assert.deepEqual(numbers(5, 98, 18), [
-    { at: 0, text: "98" },
-    { at: 2, text: "100" },
-    { at: 4, text: "102" },
-  ]);
-  assert.deepEqual(numbers(5, 98, 16), []);
+test("a number is not wider than its slice: it is turned, or a narrow slice has none", () => {
+  const numbers = (count, first, unit, gap = 0) => {
+    const own = { ...strip(0, count), numbers: Array.from({ length: count }, (_, at) => first + at) };
+    return numbersIn({ strip: own, unit, gap });
+  };
+  assert.deepEqual(numbers(3, 10, 18), { texts: ["10", "11", "12"], turned: false });
+  assert.deepEqual(numbers(3, 98, 18, 4), { texts: ["98", "99", "100"], turned: true });
+  assert.deepEqual(numbers(3, 98, 9).texts, []);
+  assert.deepEqual(numbers(3, 9_998, 18).texts, []);
 });
 
 test("a copy is a strip of its own between what is read and the slices", () => {

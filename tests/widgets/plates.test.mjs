@@ -14,7 +14,7 @@ import { step } from "./samples.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
-import { freeDistance } from "../../widgets/js/plates/docking.js";
+import { freePlace } from "../../widgets/js/plates/docking.js";
 import { NO_LENS } from "../../widgets/js/plates/lens.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
@@ -117,6 +117,7 @@ test("the reason of a missed fold is in its room, or shown when its link is lit"
 
 test("the tag of an entry is next to its cell, or beyond words and tags", () => {
   const at = { x: 50, y: 100 };
+  const freeDistance = (...asked) => freePlace(...asked).distance;
   assert.equal(freeDistance(at, 60, true, 1, []), 6);
   const title = { l: 30, t: 80, r: 70, b: 95 };
   assert.equal(freeDistance(at, 60, true, 1, [title]), 20);
@@ -127,6 +128,7 @@ test("the tag of an entry is next to its cell, or beyond words and tags", () => 
   freeDistance(at, 60, true, 1, taken);
   assert.equal(freeDistance(at, 60, true, 1, taken), 40, "above the tag of another rule");
   assert.equal(freeDistance(at, 60, true, 1, [{ l: 0, t: -1e4, r: 100, b: 1e4 }]), 6);
+  assert.deepEqual(freePlace(at, 60, true, 1, [{ l: 65, t: 0, r: 200, b: 200 }]), { distance: 6, right: -20 });
 });
 
 test("folding moves the cells of the layers together", () => {

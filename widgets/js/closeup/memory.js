@@ -105,10 +105,13 @@ function stripElements(s, row, roles) {
     const size = { x, y, width: strip.count * unit, height: STRIP };
     parts.push(s("rect", { ...size, fill: "none", stroke: roles.fg, "stroke-width": 1.6 }));
   }
-  for (const { at, text } of numbersIn(row)) {
-    const middle = { x: x + (at + 0.5) * unit, y: y + STRIP / 2, "text-anchor": "middle" };
-    parts.push(s("text", { ...middle, "dominant-baseline": "central", fill: roles.onCell, text }));
-  }
+  const { texts, turned } = numbersIn(row);
+  texts.forEach((text, at) => {
+    const [left, middle] = [x + (at + 0.5) * unit, y + STRIP / 2];
+    const look = turned ? { transform: `rotate(-90 ${left} ${middle})`, "font-size": TURNED_SIZE } : {};
+    const place = { x: left, y: middle, "text-anchor": "middle", "dominant-baseline": "central" };
+    parts.push(s("text", { ...place, ...look, fill: roles.onCell, text }));
+  });
   return parts;
 }
 
@@ -180,21 +183,21 @@ export function memoryTable(h, memory, hover) {
 /** Heights of a strip, of the copied slices, and of the room for lines. */
 export const [STRIP, COPY, LINES] = [22, 14, 52];
 const TITLE = 20;
-/** A slice that is less wide has no number; the width of a digit, and the distance of numbers. */
-const [NUMBERED, DIGIT, BETWEEN] = [17, 7, 3];
+/** The width of a digit, of a smaller one that is written upwards, and the size of that. */
+const [DIGIT, TURNED_DIGIT, TURNED_SIZE] = [7.7, 6.1, 9.5];
 /** The widest slice, and the distance of strips of different layers. */
 const [WIDEST, APART] = [40, 14];
 
 /** The name of a slice. @param {Strip} strip @param {number} at */
 export const nameOf = ({ prefix, suffix, numbers }, at) => `${prefix}${numbers[at] ?? at}${suffix}`;
 
-/** The numbers that are written in the slices of a strip: of each, or of every second or third if they are long. @param {Row} row */
-export function numbersIn({ strip, unit }) {
-  if (unit < NUMBERED) return [];
+/** The numbers in the slices of a strip, written upwards if they are wider than a slice; none if that has no room. @param {Row} row */
+export function numbersIn({ strip, unit, gap }) {
   const texts = Array.from({ length: strip.count }, (_, at) => String(strip.numbers[at] ?? at));
   const longest = Math.max(0, ...texts.map((text) => text.length));
-  const step = Math.ceil((longest * DIGIT + BETWEEN) / unit);
-  return texts.map((text, at) => ({ at, text })).filter(({ at }) => at % step === 0);
+  const turned = longest * DIGIT > unit - gap;
+  const fits = !turned || (TURNED_SIZE <= unit - gap && longest * TURNED_DIGIT <= STRIP);
+  return { texts: fits ? texts : [], turned };
 }
 
 /** The name of a slice of the sources, counted through. @param {Memory} memory @param {number} at */

@@ -4,7 +4,7 @@ import { around } from "../picture/shapes.js";
 import { number } from "../shared/reading.js";
 import { matchesMedia } from "../shared/theme.js";
 import { clock, ease, frameOf, unframe } from "../shared/timing.js";
-import { automatic, between, revealing, showing, staying, unionOf, whole, zoomedTo } from "./camera_views.js";
+import { automatic, between, revealing, showing, showsAll, staying, unionOf, whole, zoomedTo } from "./camera_views.js";
 import { boxOf, inspectedBox, isAsking, picturesOf, rootsOf } from "../parts/state.js";
 
 /**
@@ -33,7 +33,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   let auto = true;
   /** Whether it shows the selection. */
   let focused = false;
-  /** Whether a box was selected in this picture: then the picture stays where it is while parts open around the stage. */
+  /** Whether a box was selected in this picture: then it stays where it is while parts open around the stage, if it fits. */
   let held = false;
   /** The size of the view and of its window. */
   let room = { width: 0, height: 0, window: 0 };
@@ -188,7 +188,10 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
       const [isResized, { width, height }] = [recordSize(), stage.viewport()];
       stage.measure();
       if (held && !isResized && !moving) {
-        store.set({ camera: staying(state.camera, { width, height }, stage.viewport(), inspectedBox(state)) });
+        const still = staying(state.camera, { width, height }, stage.viewport(), inspectedBox(state));
+        const arePlates = state.picture.groupBy === "plates"; // they are few: the next one can be selected
+        const fits = !auto || !arePlates || showsAll(still, stage.viewport(), state.picture.boxes);
+        store.set({ camera: fits ? still : automaticView() });
       } else if (auto && !moving) store.set({ camera: automaticView() });
       stage.look();
     },

@@ -22,7 +22,7 @@ const MIN_SCALE = 0.005;
 /** Above this scale all of a picture is legible, and its boxes are large enough to be clicked. */
 const LEGIBLE = 0.42;
 /** Below the first scale plates are scrolled, not shrunk, but drawn at the second one, if they are not too wide. */
-const [SHRUNK_PLATES, LEGIBLE_PLATES] = [0.35, 0.45];
+const [SHRUNK_PLATES, LEGIBLE_PLATES] = [0.28, 0.45];
 /** Of plates that are shown with a close-up below them, the whole is of interest, down to this scale. */
 const MIN_PLATES = 0.25;
 /** Of more boxes than this the whole is of interest, down to this scale. */
@@ -90,12 +90,13 @@ export function heightFor(pictures, { width, inset }) {
 /** All of it. @param {Picture[]} pictures @param {Viewport} viewport @returns {Camera} */
 export const whole = (pictures, viewport) => showing(extentOf(pictures), viewport);
 
-/** Whether a camera shows all of some boxes. @param {Camera} camera @param {Viewport} viewport @param {Box[]} boxes */
-const showsAll = ({ k, x, y }, { width, height, inset }, boxes) =>
+/** Whether a camera shows all of some boxes, plates with their words and beside the zoom buttons. @param {Camera} camera @param {Viewport} viewport @param {Box[]} boxes */
+export const showsAll = ({ k, x, y }, { width, height, inset }, boxes) =>
   boxes.every((box) => {
     const { l, t, r, b } = around(box, 0);
-    const [right, up, down] = [width / 2 / k, (height / 2 - inset) / k, height / 2 / k];
-    return l >= x - right && r <= x + right && t >= y - up && b + (box.plate ? BELOW : 0) <= y + down;
+    const [left, up, down] = [width / 2 / k, (height / 2 - inset) / k, height / 2 / k];
+    const right = box.plate ? left - ZOOM_WIDTH / k : left; // beside the zoom buttons
+    return l >= x - left && r <= x + right && t >= y - up && b + (box.plate ? BELOW : 0) <= y + down;
   });
 
 /**

@@ -42,6 +42,8 @@ export const STYLE = `
 .ce-root button[aria-pressed=true],.ce-root button[aria-expanded=true]{background:var(--ce-soft);border-color:var(--ce-accent);box-shadow:inset 0 -2px 0 var(--ce-accent)}
 .ce-root :focus{outline:none}
 .ce-root :focus-visible{outline:2px solid var(--ce-accent);outline-offset:2px}
+.ce-root:focus-visible{outline:none}
+.ce-root:focus-visible::after{content:"";position:absolute;inset:0;z-index:9;border:2px solid var(--ce-accent);border-radius:inherit;pointer-events:none}
 .ce-root svg.ce-icon{display:block;fill:none;stroke:currentColor;stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round;flex:none}
 .ce-root .ce-solid-icon svg.ce-icon path{fill:currentColor}
 .ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
@@ -49,6 +51,8 @@ export const STYLE = `
 .ce-grow{flex:1 1 auto}
 .ce-main{position:relative;display:flex;flex:1 0 clamp(180px,50vh,240px);min-height:0;background:var(--ce-ground)}
 .ce-float{position:absolute;display:flex;gap:4px}
+/* In a low window an open tool gets the room of what the stepper and the tool Time say, too. */
+@media (max-height:860px){.ce-tool :is(.ce-frames,.ce-timeline){display:none}.ce-tool .ce-main{flex-basis:210px}}
 `;
 
 /**

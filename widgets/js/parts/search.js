@@ -76,5 +76,5 @@ export function makeSearch({ h, guard }, store, { goTo }) {
 
 export const STYLE = `
 .ce-root input[type=search]{width:132px;cursor:text}
-.ce-count{color:var(--ce-muted);min-width:4.2em;font-variant-numeric:tabular-nums}
+.ce-count{margin-left:4px;color:var(--ce-muted);min-width:4.2em;font-variant-numeric:tabular-nums}
 `;

@@ -5,6 +5,7 @@ import { platesScene } from "../scenes/plates.js";
 import { svgScene } from "../scenes/svg.js";
 import { focusedIn } from "../shared/elements.js";
 import { number } from "../shared/reading.js";
+import { lensHull } from "../plates/lens.js";
 import { isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
 
 /** Above it, boxes are drawn on a canvas. */
@@ -19,6 +20,8 @@ export const MAX_SVG_BOXES = 1000;
 
 /** Height of the titles and buttons at the top of a pane. */
 const INSET = 34;
+/** Height of the tags of the rule lens above the titles of plates. */
+const LENS_INSET = 26;
 /** How long boxes move. */
 const MOVE_MS = 320;
 /** The smallest text of plates on the screen, in pixels, and on a slide. */
@@ -103,7 +106,8 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
 
   /** As it was measured last. @returns {import("../controls/camera_views.js").Viewport} */
   function viewport() {
-    const inset = panes.length > 1 || isCompact(state) ? INSET : 0;
+    const lens = lensHull(state.picture, state.hull) ? LENS_INSET : 0;
+    const inset = panes.length > 1 || isCompact(state) ? INSET : lens;
     const maxFit = isPresenting(state) ? SLIDE_FIT : MAX_FIT;
     return { ...size, panes: panes.length, inset, maxFit };
   }

@@ -1,7 +1,7 @@
 /** The entries of a rule docking onto the cells that they bind, as SVG elements above the plates. */
 
 import { textWidth } from "../shared/measuring.js";
-import { meet } from "./titles.js";
+import { cellsArea, meet } from "./titles.js";
 import { allCells } from "./cells.js";
 import { attemptOf, beatsOf } from "./lens.js";
 
@@ -12,6 +12,7 @@ import { attemptOf, beatsOf } from "./lens.js";
  * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {import("../picture/types.js").Rect} Rect
  * @typedef {import("./cells.js").Area} Area
+ * @typedef {import("./cells.js").Cell} Cell
  * @typedef {{side: number, entry: number, area: Area, group: any, line: any}} Dock
  */
 
@@ -23,38 +24,51 @@ const [NEAR, APART] = [6, 2];
 /** A tag that would be further away than this covers what is there. */
 const FAR = 120;
 
+/** How much of a tag is at one side of its line, where it is not in the middle. */
+const END = 10;
+
 /**
- * How far above or below a point a tag is, in pixels of the screen: next to it, or beyond the words and tags there.
+ * Where a tag is above or below a point: how far, in pixels of the screen, and how far to the right. It is next to the point,
+ * or to one side or beyond where words and tags are.
  * @param {{x: number, y: number}} at @param {number} width @param {boolean} above @param {number} k
  * @param {Rect[]} taken areas of words and of tags, to which that of this one is added
  */
-export function freeDistance({ x, y }, width, above, k, taken) {
-  /** @param {number} distance @returns {Rect} */
-  const areaAt = (distance) => {
+export function freePlace({ x, y }, width, above, k, taken) {
+  /** @param {number} distance @param {number} right @returns {Rect} */
+  const areaAt = (distance, right) => {
     const [near, far] = [y + ((above ? -1 : 1) * distance) / k, y + ((above ? -1 : 1) * (distance + TAG)) / k];
-    return { l: x - width / 2 / k, t: Math.min(near, far), r: x + width / 2 / k, b: Math.max(near, far) };
+    const [l, r] = [right - width / 2, right + width / 2].map((end) => x + end / k);
+    return { l, t: Math.min(near, far), r, b: Math.max(near, far) };
   };
-  let distance = NEAR;
-  while (distance < FAR && taken.some((area) => meet(areaAt(distance), area))) distance += 1;
-  if (distance >= FAR) distance = NEAR;
-  const { l, t, r, b } = areaAt(distance);
+  const aside = width / 2 - END;
+  let best = { distance: FAR, right: 0 };
+  for (const right of [0, -aside, aside]) {
+    let distance = NEAR;
+    while (distance < best.distance && taken.some((area) => meet(areaAt(distance, right), area))) distance += 1;
+    if (distance < best.distance) best = { distance, right };
+  }
+  if (best.distance >= FAR) best.distance = NEAR;
+  const { l, t, r, b } = areaAt(best.distance, best.right);
   taken.push({ l: l - APART / k, t: t - APART / k, r: r + APART / k, b: b + APART / k });
-  return distance;
+  return best;
 }
 
-/** Whether the tag of an entry is above its cell. @param {number} entry */
-const isAbove = (entry) => entry % 2 === 0;
+/** Whether the tag of an entry is above its cell: where its plate ends sooner, else by turns. @param {Cell} cell @param {number} entry */
+function isAbove({ area, box }, entry) {
+  const off = area.y + area.h / 2 - box.y;
+  return Math.abs(off) > 1 ? off < 0 : entry % 2 === 0;
+}
 
-/** @type {WeakMap<Picture, Map<number, Area>>} */
+/** @type {WeakMap<Picture, Map<number, Cell>>} */
 const known = new WeakMap();
 
-/** Where the cell of each layer is. @param {Picture} picture @returns {Map<number, Area>} */
-function areasOf(picture) {
+/** The cell of each layer. @param {Picture} picture @returns {Map<number, Cell>} */
+function cellsByLayer(picture) {
   const before = known.get(picture);
   if (before) return before;
-  const areas = new Map(allCells(picture).map(({ layer, area }) => [layer, area]));
-  known.set(picture, areas);
-  return areas;
+  const cells = new Map(allCells(picture).map((cell) => [cell.layer, cell]));
+  known.set(picture, cells);
+  return cells;
 }
 
 /** @param {Make} make */
@@ -78,27 +92,29 @@ export function makeDocking({ s }) {
    */
   function tagAt(at, words, above, k, taken) {
     const width = textWidth(words, SIZE, true) + 12;
-    const distance = freeDistance(at, width, above, k, taken);
+    const { distance, right } = freePlace(at, width, above, k, taken);
     const top = above ? -distance - TAG : distance;
     const tag = s(
       "g",
       { transform: `translate(${at.x} ${at.y}) scale(${1 / k})`, class: "ce-dock-tag" },
-      s("rect", { x: -width / 2, y: top, width, height: TAG, rx: 5 }),
-      s("text", { x: 0, y: top + 13, "font-size": SIZE, text: words }),
+      s("rect", { x: right - width / 2, y: top, width, height: TAG, rx: 5 }),
+      s("text", { x: right, y: top + 13, "font-size": SIZE, text: words }),
     );
     const line = s("path", { class: "ce-dock-line", d: `M${at.x} ${at.y}v${(above ? -distance : distance) / k}` });
     return { tag, line };
   }
 
   /**
-   * The frame of an entry and its tag, by turns above and below the cell, so that those of neighbours do not meet.
-   * @param {string} words @param {number} side @param {number} entry @param {Area} area @param {number} k @param {Rect[]} taken
+   * The frame of an entry and its tag, above or below the plate.
+   * @param {string} words @param {number} side @param {number} entry @param {Cell} cell @param {number} k @param {Rect[]} taken
    */
-  function dock(words, side, entry, area, k, taken) {
+  function dock(words, side, entry, cell, k, taken) {
+    const { area } = cell;
+    const above = isAbove(cell, entry);
     const pad = (PAD + (side ? 4 : 0)) / k;
     const frame = { x: area.x - pad, y: area.y - pad, width: area.w + 2 * pad, height: area.h + 2 * pad, rx: 4 / k };
-    const y = isAbove(entry) ? area.y - pad : area.y + area.h + pad;
-    const { tag, line } = tagAt({ x: area.x + area.w / 2, y }, words, isAbove(entry), k, taken);
+    const y = above ? area.y - pad : area.y + area.h + pad;
+    const { tag, line } = tagAt({ x: area.x + area.w / 2, y }, words, above, k, taken);
     const group = s("g", { class: "ce-dock" }, s("rect", { ...frame, class: "ce-dock-frame" }), tag);
     return { side, entry, area, group, line };
   }
@@ -116,28 +132,30 @@ export function makeDocking({ s }) {
    */
   function build(picture, hull, attempt, k, words) {
     const taken = [...words];
-    const areas = areasOf(picture);
+    const cells = cellsByLayer(picture);
+    const areaOf = (/** @type {number} */ layer) => cells.get(layer)?.area;
+    taken.push(...picture.boxes.filter(({ plate }) => plate).map(cellsArea));
     const titles = (/** @type {string} */ name) =>
       picture.rules.get(name)?.finds.map(({ place, title }) => `${place}: ${title}`) || [];
-    /** @param {number[]} cells @param {number} side @param {string} rule */
-    const dockAll = (cells, side, rule) =>
-      cells.flatMap((layer, entry) => {
-        const area = areas.get(layer);
-        return area ? [dock(titles(rule)[entry] || rule, side, entry, area, k, taken)] : [];
+    /** @param {number[]} layers @param {number} side @param {string} rule */
+    const dockAll = (layers, side, rule) =>
+      layers.flatMap((layer, entry) => {
+        const cell = cells.get(layer);
+        return cell ? [dock(titles(rule)[entry] || rule, side, entry, cell, k, taken)] : [];
       });
     const rival = attempt.rival;
     docks = dockAll(attempt.cells, 0, hull.lens?.rule || "");
     if (rival) docks.push(...dockAll(rival.cells, 1, rival.rule));
     blamed = [];
     for (let at = 0; at + 1 < attempt.lines.length; at += 2) {
-      const [from, to] = [areas.get(attempt.lines[at]), areas.get(attempt.lines[at + 1])];
+      const [from, to] = [areaOf(attempt.lines[at]), areaOf(attempt.lines[at + 1])];
       if (from && to) blamed.push(line(from, to));
     }
-    const area = areas.get(attempt.cells[attempt.cells.length - 1]);
+    const area = areaOf(attempt.cells[attempt.cells.length - 1]);
     const reason = hull.kind === "near-miss" ? hull.lens?.sign : "";
     const sign = area && reason ? signOf(reason, area, k, taken) : null;
     if (sign) blamed.push(sign.group);
-    const frames = (hull.lens?.whatIf?.matches || []).flat().flatMap((layer) => areas.get(layer) ?? []);
+    const frames = (hull.lens?.whatIf?.matches || []).flat().flatMap((layer) => areaOf(layer) ?? []);
     others.replaceChildren(
       ...frames.map(({ x, y, w, h }) =>
         s("rect", { x: x - PAD / k, y: y - PAD / k, width: w + (2 * PAD) / k, height: h + (2 * PAD) / k, rx: 4 / k }),

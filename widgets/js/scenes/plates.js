@@ -253,7 +253,13 @@ export function platesScene(make, palette) {
     const shown = isWordless() ? [] : labels;
     const boxes = labels.map(({ box }) => box);
     layLabels(shown, camera.k, text);
-    layTags(hulls, boxes, shown, Math.max(PLATES.tag.size, text / camera.k) / PLATES.tag.drawn);
+    // The rule lens hides all tags, and then they hide no words.
+    layTags(
+      lensHull(picture, marks.hull) ? [] : hulls,
+      boxes,
+      shown,
+      Math.max(PLATES.tag.size, text / camera.k) / PLATES.tag.drawn,
+    );
     words = wordAreas(shown);
   }
 
@@ -345,6 +351,7 @@ export function platesScene(make, palette) {
       later();
     },
     mark(next) {
+      if (lensHull(picture, next.hull) !== lensHull(picture, marks.hull)) laid = NOT_LAID;
       marks = next;
       const { selected, found, hull, hover, focus } = next;
       const lit = picture && hull ? picture.stops.find((item) => item.id === hull) : null;
