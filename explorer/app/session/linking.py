@@ -51,6 +51,8 @@ class GraphLink:
         self.requests = dict(requests or {})
         self.painted: tuple[float, ...] = ()
         """The input that the reader has painted or written."""
+        self._clicked: tuple[int, ...] = ()
+        """The layers of the last view: a browser may send it before the selection that they are in."""
         self.slice = 0
         """The slice of which the close-up shows parameters."""
         self.close = session.listen(self._draw)
@@ -65,8 +67,9 @@ class GraphLink:
             self._move(changes)
         if "selection" in changes or "view" in changes:
             boxes = changes.get("selection", self.session.selection)
-            layers = changes["view"].get("layers") or () if "view" in changes else self.session.layers
-            self.session.select([str(box) for box in boxes], [int(layer) for layer in layers])
+            if "view" in changes:
+                self._clicked = tuple(int(layer) for layer in changes["view"].get("layers") or ())
+            self.session.select([str(box) for box in boxes], self._clicked)
         if "request" in changes:
             self._answer(str(dict(changes["request"]).get("name", "")))
 
@@ -136,7 +139,7 @@ class GraphLink:
             look, closer = session.look, session.state.closer
             view: dict[str, Any] = {name: getattr(look, name) for name in LOOK}
             view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
-            view["layers"] = list(session.layers)
+            self._clicked, view["layers"] = session.layers, list(session.layers)
             host.show_state(session.step, session.selection, view)
         if names & {"trace", "step", "look", "selection", "times", "hidden", "closer"}:
             host.show_details(self._details())

@@ -301,6 +301,17 @@ def test_layers_are_selected_within_their_plates(linked: Linked) -> None:
     assert (session.selected_layers, host.view["layers"]) == ((second["ids"][0],), [])
 
 
+def test_a_clicked_layer_is_selected_when_its_plate_arrives_later(linked: Linked) -> None:
+    session, host, _ = linked
+    first = host.picture["nodes"][0]
+    clicked = first["plate"]["cells"][1]
+    host.reader({"view": {**host.view, "layers": [clicked]}})
+    assert session.selected_layers == ()
+    host.reader({"selection": [first["id"]]})
+    assert session.selected_layers == session.layers == (clicked,)
+    assert host.details["layer"] == clicked
+
+
 @pytest.fixture
 def two_layers(linked: Linked) -> tuple[Session, Host, str, str]:
     """A host in which two layers of a plate are selected, that plate, and a different one."""

@@ -51,8 +51,11 @@ export const STYLE = `
 .ce-grow{flex:1 1 auto}
 .ce-main{position:relative;display:flex;flex:1 0 clamp(180px,50vh,240px);min-height:0;background:var(--ce-ground)}
 .ce-float{position:absolute;display:flex;gap:4px}
-/* In a low window an open tool gets the room of what the stepper and the tool Time say, too. */
-@media (max-height:860px){.ce-tool :is(.ce-frames,.ce-timeline){display:none}.ce-tool .ce-main{flex-basis:210px}}
+/* In a low window an open tool gets the room of what the stepper and the tool Time say, too, unless a measurement runs. */
+@media (max-height:860px){
+  .ce-tool :is(.ce-frames,.ce-timeline:not(:has(.ce-timing:not([hidden])))){display:none}
+  .ce-tool .ce-main{flex-basis:210px}
+}
 `;
 
 /**
