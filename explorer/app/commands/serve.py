@@ -135,9 +135,8 @@ def explore(
     trace_file, checkpoint_file = out / f"{CIRCUIT}.trace.json.gz", out / f"{CIRCUIT}.pt"
     for file in (trace_file, checkpoint_file):
         check_output(file, new_folder=out)
-    if dashboard is None and not (dashboard := results().is_terminal):
-        say_note(f"this is not a terminal, so the dashboard stays closed; open it with: {command()} serve {CIRCUIT}")
-    if dashboard:
+    opens = results().is_terminal if dashboard is None else dashboard
+    if opens:
         require("the dashboard", "ui", *UI)  # and not after the training
     with notes().status("Loading torch"):
         import torch
@@ -188,9 +187,11 @@ def explore(
     console.print("[bold]Next[/]")
     for line, what in _next_commands(trace_file, checkpoint_file):
         print_text(f"  {line}\n      {what}")
-    if dashboard:
+    if opens:
         console.print("\n[bold]5. The dashboard[/]")
         open_dashboard(CIRCUIT)
+    elif dashboard is None:
+        say_note(f"this is not a terminal, so the dashboard stays closed; open it with: {command()} serve {CIRCUIT}")
 
 
 def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, str], ...]:
