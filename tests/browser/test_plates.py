@@ -186,7 +186,8 @@ HIDDEN = """() => {
     .filter((one) => !one.textContent || getComputedStyle(one).visibility === "hidden");
   const buttons = areas(".ce-zoom button");
   const faces = areas(".ce-plate-face");
-  const tags = areas(".ce-dock:not(.ce-waiting) .ce-dock-tag rect").filter((tag) => faces.some((face) => meet(tag, face)));
+  const docked = areas(".ce-dock:not(.ce-waiting) .ce-dock-tag rect");
+  const tags = docked.filter((tag) => faces.some((face) => meet(tag, face)));
   return [shown.filter(outside).length, shown.filter((one) => buttons.some((button) => meet(one, button))).length,
     missing.length, tags.length];
 }"""
