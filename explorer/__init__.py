@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from explorer.symbolic import Circuit, CircuitBuilder
     from explorer.templates import gallery
     from explorer.trace import Trace
+    from explorer.watch import watch, watching
 
 _PLACES = {
     "Circuit": "explorer.symbolic",
@@ -28,6 +29,8 @@ _PLACES = {
     "record": "explorer.recording",
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook.show",
+    "watch": "explorer.watch",
+    "watching": "explorer.watch",
 }
 
 __all__ = [
@@ -42,6 +45,8 @@ __all__ = [
     "record",
     "rerun",
     "show",
+    "watch",
+    "watching",
 ]
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 COMPILED, TENSOR, PROGRAM, KERNELS = "compiled", "tensor", "program", "kernels"
-"""The names of the levels; `explorer.trace.LEVELS` has what each supports."""
+WATCHED = "watched"
+"""The names of the levels; `explorer.trace.LEVELS` has what each supports. The last has passes of other compilers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,12 @@
 """The record of a compilation: events, the recorder, the trace and its files."""
 
-from explorer.passes import COMPILED as COMPILED, KERNELS as KERNELS, PROGRAM as PROGRAM, TENSOR as TENSOR
+from explorer.passes import (
+    COMPILED as COMPILED,
+    KERNELS as KERNELS,
+    PROGRAM as PROGRAM,
+    TENSOR as TENSOR,
+    WATCHED as WATCHED,
+)
 from explorer.trace.answers import (
     Answers as Answers,
     FoldAnswer as FoldAnswer,
@@ -48,6 +54,7 @@ from explorer.trace.memory import (
     MemoryRecord as MemoryRecord,
     PairReason as PairReason,
     SharingAnswer as SharingAnswer,
+    most_bytes as most_bytes,
 )
 from explorer.trace.paths import (
     Stage as Stage,

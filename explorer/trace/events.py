@@ -112,13 +112,17 @@ class StepStarted:
 
 
 class MatchFound(NamedTuple):
-    """A pattern matched at `nodes` (root first). `number` counts the matches of the step from 0."""
+    """A pattern matched at `nodes` (root first). `number` counts the matches of the step from 0.
+
+    `score` has the parts of the number by which a compiler that is watched orders its candidates, by name.
+    """
 
     number: int
     rule: str
     root: int
     nodes: tuple[int, ...]
     parameter_path: str = ""
+    score: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

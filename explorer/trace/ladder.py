@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.errors import look_up
-from explorer.passes import COMPILED, KERNELS, PROGRAM, TENSOR
+from explorer.passes import COMPILED, KERNELS, PROGRAM, TENSOR, WATCHED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +152,30 @@ LEVELS: Mapping[str, Level] = {
             most_alive="at most {} alive",
             buffer="value",
             gains=("flops", "read_bytes"),
+        ),
+        Level(
+            name=WATCHED,
+            node="node",
+            noun="call",
+            uncalled="view",
+            count_stat="calls",
+            sizes=("calls", "moved bytes", "peak bytes"),
+            size_stats=("calls", "moved_bytes", "peak_bytes"),
+            begins="captured",
+            origins="captured as",
+            entries="tried at",
+            rerun="explorer.watch(module, ...) compiles the module again",
+            no_folds="calls of another compiler are not folded",
+            has_folds=False,
+            has_batches=False,
+            has_circuit=False,
+            declines_matches=False,
+            stage_depth=1,
+            page_bytes_per_node=90,
+            listing="code",
+            most_alive="at most {} alive",
+            buffer="value",
+            gains=("moved_bytes",),
         ),
     )
 }

@@ -233,3 +233,16 @@ class MemoryRecord:
         parts = tuple((moment, name) for moment, name in data.get("parts", ()))
         sizes = data["size_bytes"], data["lower_bound_bytes"]
         return cls(tuple(data["order"]), buffers, *sizes, listing, parts, lambda: reasons)
+
+
+def most_bytes(buffers: tuple[BufferRecord, ...]) -> int:
+    """The bytes of the buffers that are alive at one moment, at most."""
+    change: dict[int, int] = {}
+    for one in buffers:
+        change[one.start] = change.get(one.start, 0) + one.size_bytes
+        change[one.end] = change.get(one.end, 0) - one.size_bytes
+    most = alive = 0
+    for moment in sorted(change):
+        alive += change[moment]
+        most = max(most, alive)
+    return most

@@ -16,6 +16,7 @@ MAX_PHRASES = 4
 GAINS: Mapping[str, tuple[Callable[[float], str], str]] = {
     "flops": (number_text, "FLOP"),
     "read_bytes": (bytes_text, "of parameters and tables read"),
+    "moved_bytes": (bytes_text, "read and written"),
 }
 """Phrases for the change of a statistic."""
 MAX_KINDS = 6

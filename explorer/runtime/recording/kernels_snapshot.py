@@ -16,7 +16,7 @@ from explorer.runtime.recording.call_changes import Replacement
 from explorer.runtime.recording.kernel_records import KernelRecords, value_type
 from explorer.runtime.recording.running import run_plan
 from explorer.runtime.work import FLOAT_BYTES, Work, measure_work, total_work
-from explorer.trace import BufferRecord, MemoryRecord, NodeRecord
+from explorer.trace import BufferRecord, MemoryRecord, NodeRecord, most_bytes
 
 
 def call_with(module: torch.nn.Module, x: Any) -> torch.Tensor:
@@ -112,21 +112,9 @@ def memory_of(plan: Plan, rows: int) -> MemoryRecord:
     size = plan.num_slots * slot_bytes if plan.slots else sum(one.size_bytes for one in buffers)
     lines = zip(plan.calls, plan.text().splitlines(), strict=False)
     listing = tuple((number, line) for number, line in lines if number in moments)
-    return MemoryRecord(order, buffers, size, _most_bytes(buffers), listing)
+    return MemoryRecord(order, buffers, size, most_bytes(buffers), listing)
 
 
 def _size_bytes(plan: Plan, number: int, rows: int) -> int:
     return FLOAT_BYTES * plan.calls[number].width * rows
 
-
-def _most_bytes(buffers: tuple[BufferRecord, ...]) -> int:
-    """The bytes of the values that are kept at one moment, at most."""
-    change: dict[int, int] = {}
-    for one in buffers:
-        change[one.start] = change.get(one.start, 0) + one.size_bytes
-        change[one.end] = change.get(one.end, 0) - one.size_bytes
-    most = kept = 0
-    for moment in sorted(change):
-        kept += change[moment]
-        most = max(most, kept)
-    return most

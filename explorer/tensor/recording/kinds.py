@@ -30,11 +30,16 @@ def look_of(target: OpOverload) -> tuple[NodeKind, str]:
     if target.namespace == NAMESPACE:
         kinds: dict[str, NodeKind] = {layer.__name__: layer.kind for layer in subclasses(TorchLayer)}
         return kinds.get(name, "operator"), type_title(name)
-    return "matmul" if name in CONTRACTIONS else "view" if name in MOVED else "operator", name
+    return kind_of(name), name
+
+
+def kind_of(name: str) -> NodeKind:
+    """The kind of an operator that is no whole layer, by its name: `addmm`."""
+    return "matmul" if name in CONTRACTIONS else "view" if name in MOVED else "operator"
 
 
 def plain_setting(value: Any) -> Any:
     """A setting of an operator as JSON has it: tuples as lists, other objects as text."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [plain_setting(item) for item in value]
     return value if isinstance(value, bool | int | float | str) or value is None else str(value)

@@ -1,0 +1,1 @@
+"""The adapter of Inductor, the compiler behind `torch.compile`."""

@@ -1,0 +1,241 @@
+"""The state of a compilation as an FX graph: records of operators, numbers that last, and how to run it."""
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import PureWindowsPath
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+from torch.utils import _pytree as pytree
+
+from explorer.graph import Graph
+from explorer.levels import Change
+from explorer.tensor.ir.types import TensorType, type_of
+from explorer.tensor.recording.kinds import kind_of
+from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.watch.inductor.fx_copies import module_path
+from explorer.watch.snapshot import WatchedSnapshot
+from explorer.watch.timeline import Parts
+
+FRAME = re.compile(r'File "([^"]+)", line (\d+), in ([^\n]+)(?:\n\s+([^\n]*))?')
+"""A frame of a stack that Dynamo keeps as text."""
+
+
+@dataclass(eq=False)
+class FxStates:
+    """Makes states of the FX graphs of one compilation; a node that did not change keeps its number and record.
+
+    `inputs` are the names of inputs, with those that the user's program has for them; `parameters` are the inputs that
+    are parameters or buffers of a module, with their names there.
+    """
+
+    fresh: Callable[[], int]
+    attributes: Any
+    inputs: Mapping[str, str]
+    parameters: Mapping[str, str]
+    numbers: dict[str, int] = field(default_factory=dict[str, int])
+    """The number of each node of the last graph by name."""
+    records: dict[str, NodeRecord] = field(default_factory=dict[str, NodeRecord])
+
+    def state_of(self, graph: fx.Graph, keep: Mapping[str, int] | None = None) -> WatchedSnapshot:
+        """The state of a graph; `keep` has the numbers of nodes that are known under other names."""
+        known, old = ({**self.numbers, **keep} if keep else self.numbers), self.records
+        numbers: dict[str, int] = {}
+        records: dict[str, NodeRecord] = {}
+        inputs: dict[int, tuple[int, ...]] = {}
+        returned = set(graph.output_node().all_input_nodes)
+        for node in graph.nodes:
+            if node.op == "output" or (node.name in self.parameters and node not in returned):
+                continue
+            record = self._record(node)
+            before = old.get(node.name)
+            same = node.name in known and (
+                before is None or (before.type == record.type and before.kind == record.kind)
+            )
+            numbers[node.name] = known[node.name] if same else self.fresh()
+            unchanged = before is not None and before == record and before.about == record.about
+            records[node.name] = before if unchanged and before is not None else record
+            inputs[numbers[node.name]] = tuple(numbers[one.name] for one in node.all_input_nodes if one.name in numbers)
+        outputs = tuple(numbers[one.name] for one in graph.output_node().all_input_nodes)
+        self.numbers, self.records = numbers, records
+        nodes = {numbers[name]: record for name, record in records.items()}
+        return WatchedSnapshot(Graph[NodeRecord](nodes, inputs, outputs), self._runner(graph))
+
+    def _record(self, node: fx.Node) -> NodeRecord:
+        results = [*_types(node)]
+        tensors = [one for one in results if isinstance(one, TensorType)]
+        config: dict[str, Any] = {"results": [str(one) for one in results]}
+        about = {"module": module_of(node), "source": source_of(node), "name": node.name}
+        about = {name: text for name, text in about.items() if text}
+        config["bytes"] = sum(one.size_bytes for one in tensors)
+        if node.op == "placeholder":
+            named = {"name": self.inputs.get(node.name, node.name), **config}
+            return NodeRecord("Input", 1, named, scope=(), about=about, kind="input")
+        title = title_of(node)
+        kind = "view" if self._is_view(node) else kind_of(title)
+        kind = "operator" if kind == "view" and not self._is_view(node) else kind
+        if kind != "view":
+            read = dict.fromkeys(one for one in node.all_input_nodes)
+            config["read_bytes"] = sum(_num_bytes(one) for one in read if one.name not in self.parameters)
+            config["parameter_bytes"] = sum(_num_bytes(one) for one in read if one.name in self.parameters)
+        config |= _settings(node)
+        parameters = {
+            self.parameters[one.name]: parameter_record(self.parameters[one.name], next(_types(one)))
+            for one in node.all_input_nodes
+            if one.name in self.parameters
+        }
+        view = VIEW if kind == "view" else ""
+        return NodeRecord(view + _type_of(node), 1, config, None, parameters, {}, about, kind, title)
+
+    def _is_view(self, node: fx.Node) -> bool:
+        """Whether a node only names memory that one of its inputs has."""
+        if node.target is operator.getitem or node.op == "get_attr":
+            return True
+        if isinstance(node.target, OpOverload):
+            return any(
+                one.alias_info is not None and not one.alias_info.is_write for one in node.target._schema.returns
+            )
+        return title_of(node) in VIEWS
+
+    def _runner(self, graph: fx.Graph) -> Callable[[Any], tuple[Any, ...]]:
+        def run(arguments: Any) -> tuple[Any, ...]:
+            module = fx.GraphModule(self.attributes, graph)
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                given = module(*deepcopy(arguments))
+            return tuple(one.detach() for one in pytree.tree_leaves(given) if isinstance(one, torch.Tensor))
+
+        return run
+
+
+VIEW = "View."
+"""The beginning of the type of a node that runs nothing."""
+VIEWS = {
+    *("view", "reshape", "transpose", "permute", "t", "expand", "unsqueeze", "squeeze", "flatten", "unflatten"),
+    *(
+        "chunk",
+        "split",
+        "unbind",
+        "select",
+        "narrow",
+        "swapaxes",
+        "movedim",
+        "detach",
+        "getattr",
+        "size",
+        "dim",
+        "shape",
+    ),
+}
+"""Functions and methods of a captured program that return a view, or a number."""
+
+
+def decomposition(
+    before: WatchedSnapshot, after: WatchedSnapshot, graph: fx.Graph, old: Mapping[str, int], new: Mapping[str, int]
+) -> list[Change]:
+    """The changes when AOTAutograd replaces captured operators by those of ATen: a part for each captured operator."""
+    parts = Parts()
+    kept = set(before.graph.nodes)
+    last: int | None = None
+    for node in graph.nodes:
+        number = new.get(node.name)
+        if number is None or number in kept:
+            continue
+        root = next(
+            (old[name] for name in reversed(roots_of(node)) if name in old and old[name] not in after.graph.nodes), last
+        )
+        if root is not None:
+            parts.join(root, number)
+            last = root
+    removed = [node for node in before.graph.nodes if node not in after.graph.nodes]
+    added = [node for node in after.graph.nodes if node not in kept]
+    return parts.changes("decompose", removed, added, before.graph, 0.0)
+
+
+def roots_of(node: fx.Node) -> list[str]:
+    """The names of the captured nodes that a node came from, through all passes that kept that."""
+    found: dict[str, None] = {}
+
+    def walk(source: Any) -> None:
+        earlier = getattr(source, "from_node", None) or []
+        if not earlier:
+            found[source.name] = None
+        for one in earlier:
+            walk(one)
+
+    for source in node.meta.get("from_node", []):
+        walk(source)
+    return list(found)
+
+
+def title_of(node: fx.Node) -> str:
+    """The short name of an operator: `addmm`, `layer_norm`."""
+    if isinstance(node.target, OpOverload):
+        return node.target._schema.name.rpartition("::")[2]
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
+    return name.rpartition(".")[2]
+
+
+def module_of(node: fx.Node) -> str:
+    """The path of the module that a node was captured in: `blocks.0.norm`; empty outside of modules."""
+    stack = node.meta.get("nn_module_stack")
+    return module_path(next(reversed(stack.values()))[0]) if stack else ""
+
+
+def source_of(node: fx.Node) -> str:
+    """The line of the user's program that a node comes from: `model.py:12`, with its text."""
+    frames = FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [one for one in frames if "/torch/" not in one[0]] or frames
+    if not own:
+        return ""
+    file, line, _, text = own[-1]
+    return f"{PureWindowsPath(file).name}:{line}" + (f": {text.strip()}" if text.strip() else "")
+
+
+def parameter_record(name: str, kind: object) -> ParameterRecord:
+    """A parameter or buffer as the parameter of the operator that reads it."""
+    shape = kind.shape if isinstance(kind, TensorType) else ()
+    config = {"shape": list(shape), "type": str(kind)}
+    return ParameterRecord(shape, (ParameterNodeRecord("Parameter", 1, config, (), (name,)),), ((0, 0),))
+
+
+def _types(node: fx.Node) -> Iterator[Any]:
+    value = node.meta.get("val", node.meta.get("example_value"))
+    for one in value if isinstance(value, tuple | list) else (value,):
+        try:
+            yield type_of(one)
+        except (RuntimeError, TypeError):  # a size that depends on data has no number
+            yield type_of(None)
+
+
+def _num_bytes(node: fx.Node) -> int:
+    return sum(one.size_bytes for one in _types(node) if isinstance(one, TensorType))
+
+
+def _type_of(node: fx.Node) -> str:
+    if isinstance(node.target, OpOverload):
+        return str(node.target).replace("::", ".")
+    return f"method {title_of(node)}" if node.op == "call_method" else title_of(node)
+
+
+def _settings(node: fx.Node) -> dict[str, Any]:
+    """The arguments that are no tensors, by name where the operator has names."""
+    names = [one.name for one in node.target._schema.arguments] if isinstance(node.target, OpOverload) else []
+    named = {(names[i] if i < len(names) else f"argument {i}"): value for i, value in enumerate(node.args)}
+    settings = {name: value for name, value in {**named, **node.kwargs}.items() if _is_plain(value)}
+    return {name: _as_data(value) for name, value in settings.items() if name not in ("results", "bytes")}
+
+
+def _is_plain(value: Any) -> bool:
+    return value is not None and not any(isinstance(one, fx.Node) for one in pytree.tree_leaves(value))
+
+
+def _as_data(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_as_data(one) for one in value]
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,147 @@
+"""Notes of one compilation by Inductor, as they are heard: copies of graphs, names and decisions, in order."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from torch import fx
+
+PRE_GRAD, POST_GRAD = "pre_grad", "post_grad"
+"""The stages in which passes run over an FX graph; the one between them is `joint_graph`."""
+
+
+@dataclass(slots=True)
+class HeardPass:
+    """A pass over an FX graph; `graph` is a copy of the graph after it, None if the pass changed nothing."""
+
+    stage: str
+    name: str
+    seconds: float
+    graph: fx.Graph | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeardNode:
+    """A scheduler node before any fusion. `reads` and `writes` are names of buffers.
+
+    `origins` are the names of the FX nodes that it computes, or more than these; `origin` is the last of them.
+    `is_fusable` is false for library calls and what else Inductor never fuses.
+    """
+
+    name: str
+    type: str
+    is_extern: bool
+    is_fusable: bool
+    library: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    origins: tuple[str, ...]
+    origin: str
+    loops: str
+    reduction: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeardBuffer:
+    """A buffer: its type (`f32[8,64]`), and its size in bytes; 0 if the size depends on data."""
+
+    type: str
+    num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The compiler's reason for not fusing two nodes."""
+
+    one: str
+    other: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer of `Scheduler.can_fuse` for two nodes."""
+
+    one: str
+    other: str
+    can_fuse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The score of a candidate, part by part; candidates are fused in order of it."""
+
+    one: str
+    other: str
+    parts: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Two nodes were fused; the new node has both names, joined by `_`."""
+
+    one: str
+    other: str
+
+
+Decision = Refused | Answered | Scored | Fused
+
+
+@dataclass(slots=True)
+class HeardRound:
+    """A round of the scheduler: the names of the nodes that it begins with, and its decisions in order."""
+
+    nodes: list[str] = field(default_factory=list[str])
+    decisions: list[Decision] = field(default_factory=list[Decision])
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HeardKernel:
+    """A generated function: its name, the scheduler nodes that one call of it computes, and its source."""
+
+    name: str
+    nodes: tuple[str, ...]
+    source: str
+
+
+@dataclass(slots=True)
+class HeardScheduling:
+    """The half of the compilation that fuses: nodes, rounds, kernels."""
+
+    nodes: Sequence[HeardNode]
+    buffers: dict[str, HeardBuffer]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: tuple[str, ...]
+    lower_seconds: float
+    rounds: list[HeardRound] = field(default_factory=list[HeardRound])
+    final: tuple[str, ...] = ()
+    kernels: list[HeardKernel] = field(default_factory=list[HeardKernel])
+    code: str = ""
+    codegen_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class HeardCompilation:
+    """All that was heard of one graph: from its capture by Dynamo to the generated code, or to an error."""
+
+    mode: Literal["infer", "train"]
+    captured: fx.Graph
+    attributes: Any
+    """The module that has what `get_attr` nodes name."""
+    inputs: Mapping[str, str]
+    """The names of the other inputs, with those that the user's program has for them."""
+    parameters: Mapping[str, str]
+    """The inputs that are parameters or buffers of a module: their names, and those that the module has for them."""
+    passes: list[HeardPass] = field(default_factory=list[HeardPass])
+    scheduling: HeardScheduling | None = None
+    arguments: tuple[Any, ...] | None = None
+    """The arguments of the first call, parameters included."""
+    is_boxed: bool = False
+    """Whether the arguments are given as one list."""
+    compiled: Callable[..., Any] | None = None
+    seconds: float = 0.0
+    error: str = ""
+    missed: list[str] = field(default_factory=list[str])
+    """What this version of torch did not tell, in sentences."""

@@ -1,0 +1,165 @@
+"""The trace of one compilation by Inductor, made of what was heard."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from explorer.errors import CircuitError
+from explorer.levels import Recorded, run_options
+from explorer.trace import WATCHED, Check, Listener, Recorder, Refusal, RuleDescription, Stage, Trace
+from explorer.watch.inductor.calls import Calls, kernel_key
+from explorer.watch.inductor.fx_copies import inputs_of
+from explorer.watch.inductor.fx_states import FxStates, decomposition
+from explorer.watch.inductor.heard import HeardCompilation, HeardPass
+from explorer.watch.inductor.listening import BETWEEN, DECOMPOSED
+from explorer.watch.inductor.rounds import round_of
+from explorer.watch.snapshot import Run
+from explorer.watch.timeline import Timeline, changes_between
+
+STAGES: Mapping[str, str] = {"pre_grad": "pre-grad", "joint_graph": "joint graph", "post_grad": "post-grad"}
+PURPOSES: Mapping[str, str] = {
+    "decompose": "AOTAutograd makes the program functional and replaces its operators by those of ATen.",
+    "lower": "Replace operators by loops that Inductor writes, and by calls of libraries; views become indices.",
+    "fuse": "Fuse two nodes of the scheduler that share a buffer into one, the pair with the best score first.",
+    "codegen": "Write functions: consecutive loops that run on the CPU become one function.",
+    BETWEEN: "Changes that no pass with a name has made.",
+}
+"""The purposes of the rules that are not passes with a name of their own."""
+
+
+def trace_of(
+    heard: HeardCompilation,
+    name: str,
+    rerun: Callable[[int], Run] | None = None,
+    listeners: Sequence[Listener] = (),
+) -> Trace:
+    """The trace of a compilation; `rerun` compiles again up to a round, for states that cannot be run by themselves."""
+    recorder = Recorder()
+    timeline = Timeline((recorder, *listeners))
+    rules = _rules(heard)
+    options = run_options(WATCHED, name, [rule.name for rule in rules], mode=heard.mode, layout="")
+    timeline.begin({**options, "compiler": f"torch.compile, torch {torch.__version__}"}, rules)
+    states = FxStates(timeline.numbers.__next__, heard.attributes, heard.inputs, heard.parameters)
+    captured = {node.name: node for node in heard.captured.nodes}
+    after = states.state_of(heard.captured)
+    timeline.captured(after)
+    graph = heard.captured
+    for one in heard.passes:
+        graph = _record_pass(timeline, states, one, graph)
+    if heard.scheduling is not None:
+        _record_scheduling(timeline, heard, states, graph, captured, rerun)
+    if heard.error:
+        timeline.on_failure(heard.error)
+    for text in _notes(heard):
+        timeline.note(text)
+    recorded = Recorded(recorder, _explain, heard.arguments, None)
+    return recorded.trace(heard.compiled)
+
+
+def _record_pass(timeline: Timeline, states: FxStates, one: HeardPass, graph: fx.Graph) -> fx.Graph:
+    """Record a pass over the FX graph, and return the graph after it."""
+    path = (STAGES.get(one.stage, one.stage), one.name)
+    if one.graph is None:
+        timeline.unchanged(path, one.seconds)
+        return graph
+    before, old = timeline.snapshot, states.numbers
+    if one.name == DECOMPOSED:
+        keep = _same_inputs(graph, one.graph, states)
+        after = states.state_of(one.graph, keep)
+        changes = decomposition(before, after, one.graph, old, states.numbers)
+    else:
+        after = states.state_of(one.graph)
+        changes = changes_between(one.name, before.graph, after.graph, one.seconds)
+    timeline.state(path, after, one.seconds, changes)
+    return one.graph
+
+
+def _same_inputs(before: fx.Graph, after: fx.Graph, states: FxStates) -> dict[str, int]:
+    """The numbers of the inputs under the names that AOTAutograd gives them; parameters get these names, too."""
+    old, new = inputs_of(before), inputs_of(after)
+    if len(old) != len(new):
+        return {}
+    named = dict(zip(new, old, strict=True))
+    states.inputs = {one: states.inputs.get(other, other) for one, other in named.items()}
+    states.parameters = {one: states.parameters[other] for one, other in named.items() if other in states.parameters}
+    numbers, records = states.numbers, states.records
+    states.records = {one: records[other] for one, other in named.items() if other in records}
+    states.numbers = {}
+    return {one: numbers[other] for one, other in named.items() if other in numbers}
+
+
+def _record_scheduling(
+    timeline: Timeline,
+    heard: HeardCompilation,
+    states: FxStates,
+    graph: fx.Graph,
+    captured: Mapping[str, fx.Node],
+    rerun: Callable[[int], Run] | None,
+) -> None:
+    scheduling = heard.scheduling
+    assert scheduling is not None
+    calls = Calls(heard, scheduling, states, graph, captured)
+
+    def run_up_to(number: int) -> Run | None:
+        again = rerun
+        return None if again is None else lambda x: again(number)(x)
+
+    names = [node.name for node in scheduling.nodes]
+    before, after = timeline.snapshot, calls.state_of(names, run_up_to(0))
+    timeline.state(("lower",), after, scheduling.lower_seconds, calls.lowering(before, after))
+    for number, one in enumerate(scheduling.rounds, 1):
+        told, groups = round_of(one, names, calls.numbers)
+        names = list(groups.members())
+        after = calls.state_of(names, run_up_to(number)) if told.merges else timeline.snapshot
+        timeline.round(("fuse", Stage("round", number)), told, calls.numbers, after, one.seconds)
+        merged = sum(len(merge.nodes) - 1 for merge in told.merges)
+        if merged:
+            timeline.note(f"{merged} {'pair was' if merged == 1 else 'pairs were'} fused.")
+    if scheduling.kernels:
+        functions = {part: kernel for kernel in scheduling.kernels for part in kernel.nodes}
+        final = list(dict.fromkeys(kernel_key(functions[name]) if name in functions else name for name in names))
+        before = timeline.snapshot
+        after = calls.state_of(final, None if heard.compiled is None else run_compiled(heard), scheduling.kernels)
+        changes = calls.grouping(names, scheduling.kernels, before)
+        timeline.state(("codegen",), after, scheduling.codegen_seconds, changes)
+
+
+def run_compiled(heard: HeardCompilation) -> Run:
+    """A function that calls what was compiled, on copies of the arguments. Raises: CircuitError if nothing was."""
+    compiled = heard.compiled
+    if compiled is None:
+        raise CircuitError(f"the compilation failed: {heard.error}")
+
+    def run(arguments: Any) -> tuple[Any, ...]:
+        with torch.no_grad():
+            given = deepcopy(list(arguments))
+            result = compiled(given) if heard.is_boxed else compiled(*given)
+        return tuple(one.detach() for one in pytree.tree_leaves(result) if isinstance(one, torch.Tensor))
+
+    return run
+
+
+def _rules(heard: HeardCompilation) -> tuple[RuleDescription, ...]:
+    names = dict.fromkeys(one.name for one in heard.passes if one.name != DECOMPOSED)
+    every = [*(("decompose",) if any(one.name == DECOMPOSED for one in heard.passes) else ()), *names]
+    every += ["lower", "fuse", "codegen"] if heard.scheduling is not None else []
+    return tuple(_rule(name) for name in every)
+
+
+def _rule(name: str) -> RuleDescription:
+    entries = ("a call", "a call that shares a buffer with it") if name == "fuse" else ("an operator",)
+    return RuleDescription(name, name, entries, WATCHED, "real", PURPOSES.get(name, ""), "", guarded=name == "fuse")
+
+
+def _notes(heard: HeardCompilation) -> Iterator[str]:
+    yield from heard.missed
+
+
+def _explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
+    """The first refusal of a node in a step: nothing is asked again."""
+    found = (miss.refusal for miss in trace.steps[step].refusals if miss.refusal.pattern == pattern)
+    return (), next((one for one in found if node in (one.root, one.node)), None)

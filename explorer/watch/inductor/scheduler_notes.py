@@ -1,0 +1,73 @@
+"""Notes of the scheduler's nodes and buffers, before any fusion."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch._inductor.virtualized import V
+
+from explorer.tensor.ir.types import TensorType
+from explorer.watch.inductor.heard import HeardBuffer, HeardNode, HeardScheduling
+
+ORDERING = ("WeakDep",)
+"""Dependencies that only order nodes: no number is read."""
+
+
+def note_nodes(nodes: Sequence[Any]) -> HeardScheduling:
+    """Note the nodes, and the buffers that they read and write."""
+    parts = [part for node in nodes for part in node.get_nodes()]
+    noted = [_note(node) for node in parts]
+    names = dict.fromkeys(name for one in noted for name in (*one.reads, *one.writes))
+    return HeardScheduling(
+        noted,
+        {name: _buffer(name) for name in names},
+        tuple(V.graph.graph_inputs),
+        tuple(_real(name) for name in V.graph.get_output_names()),
+        tuple(V.graph.constants),
+        0.0,
+    )
+
+
+def _note(node: Any) -> HeardNode:
+    operation = node.node
+    origins = sorted(origin.name for origin in operation.get_origins()) if operation is not None else []
+    origin = getattr(operation, "origin_node", None)
+    is_extern = node.is_extern()
+    reads = [one.name for one in node.read_writes.reads if type(one).__name__ not in ORDERING]
+    writes = [buffer.get_name() for buffer in node.get_outputs()]
+    return HeardNode(
+        node.get_name(),
+        type(node).__name__,
+        is_extern,
+        not node.scheduler.unfusable_node(node),
+        str(getattr(operation, "python_kernel_name", None) or "") if is_extern else "",
+        tuple(dict.fromkeys(sorted(_real(name) for name in reads))),
+        tuple(dict.fromkeys(_real(name) for name in writes)),
+        tuple(origins),
+        "" if origin is None else origin.name,
+        str(node.group[1]) if getattr(node, "group", None) else "",
+        str(getattr(getattr(operation, "data", None), "reduction_type", None) or ""),
+    )
+
+
+def _real(name: str) -> str:
+    """The buffer that a name means: operators that write in place give it new names."""
+    return V.graph.scheduler.mutation_real_name.get(name, name)
+
+
+def _buffer(name: str) -> HeardBuffer:
+    """The type and size of a buffer; without a size if it depends on data, or if it is no tensor."""
+    try:
+        dtype = V.graph.get_dtype(name)
+        layout: Any = V.graph.graph_inputs[name] if name in V.graph.graph_inputs else V.graph.get_buffer(name)
+        shape = tuple(_hint(size) for size in layout.get_size())
+    except (AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError):
+        return HeardBuffer("?", 0)
+    kind = TensorType(dtype, shape)
+    return HeardBuffer(str(kind), kind.size_bytes)
+
+
+def _hint(size: Any) -> int:
+    """A size as a number, symbolic ones as in the example inputs."""
+    sizes: Any = V.graph.sizevars
+    hint = getattr(sizes, "optimization_hint", None) or sizes.size_hint
+    return int(hint(size))

@@ -1,0 +1,100 @@
+"""The state of a watched compilation after a step: calls as records, what they move, and how to run it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from explorer.errors import CircuitError
+from explorer.graph import Graph
+from explorer.levels import LevelSnapshot
+from explorer.trace import BufferRecord, MemoryRecord, NodeRecord, most_bytes
+
+Run = Callable[[Any], tuple[Any, ...]]
+NO_CALLS = ("input", "view", "leaf")
+"""The kinds of nodes that move no bytes by themselves."""
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
+    """Calls and the values that they read; `run` computes the outputs for a tuple of arguments, None if nothing can.
+
+    A record has the bytes that its call writes (`bytes`) and reads: of values (`read_bytes`), of parameters
+    (`parameter_bytes`). `order` is the order in which the calls run, `lines` a line of code for some of them.
+    """
+
+    drawn: Graph[NodeRecord]
+    run: Run | None = None
+    why_not_run: str = ""
+    lines: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    def make_graph(self) -> Graph[NodeRecord]:
+        """The calls, the views between them, and the inputs."""
+        return self.drawn
+
+    @property
+    def calls(self) -> list[int]:
+        """The nodes that run something, in order."""
+        return [node for node, record in self.drawn.nodes.items() if record.kind not in NO_CALLS]
+
+    def make_stats(self) -> Mapping[str, int]:
+        """Count calls, and the bytes that these read and write, as far as types tell."""
+        configs = [self.drawn.nodes[node].config for node in self.calls]
+        read, written, parameters = (sum(config.get(name, 0) for config in configs) for name in BYTES)
+        return {
+            "calls": len(configs),
+            "views": sum(record.kind == "view" for record in self.drawn.nodes.values()),
+            "moved_bytes": read + written,
+            "read_bytes": read,
+            "activation_bytes": written,
+            "parameter_bytes": parameters,
+            "peak_bytes": self.memory.lower_bound_bytes,
+        }
+
+    def make_memory(self) -> MemoryRecord:
+        """The values that calls write: from when to when each is kept, if it is dropped behind its last reader."""
+        order = tuple(self.calls)
+        moments = {node: moment for moment, node in enumerate(order)}
+        source = self._sources()
+        readers: dict[int, list[int]] = {node: [] for node in order}
+        for node in order:
+            for read in dict.fromkeys(source[one] for one in self.drawn.inputs[node]):
+                if read in readers:
+                    readers[read].append(node)
+        kept = {source[one] for one in self.drawn.outputs}
+        buffers = tuple(
+            BufferRecord(
+                node,
+                ", ".join(self.drawn.nodes[node].config.get("results", ())),
+                moments[node],
+                len(order) if node in kept else 1 + moments[(readers[node] or [node])[-1]],
+                self.drawn.nodes[node].config.get("bytes", 0),
+                None,
+                (node, *readers[node]),
+                ("w", *("r" * len(readers[node]))),
+            )
+            for node in order
+        )
+        listing = tuple((node, self.lines[node]) for node in order if node in self.lines)
+        most = most_bytes(buffers)
+        return MemoryRecord(order, buffers, sum(one.size_bytes for one in buffers), most, listing)
+
+    def _sources(self) -> Mapping[int, int]:
+        """For each node the one whose memory its value is in: a view's is that of its first input."""
+        found: dict[int, int] = {}
+        for node, record in self.drawn.nodes.items():
+            inputs = self.drawn.inputs[node]
+            found[node] = found[inputs[0]] if record.kind == "view" and inputs else node
+        return found
+
+    def circuit(self) -> Any:
+        """A function of the arguments. Raises: CircuitError if this state cannot be run."""
+        if self.run is None:
+            raise CircuitError(self.why_not_run or "this state of the compilation cannot be run")
+        return self.run
+
+    def results(self, x: Any) -> tuple[Any, ...]:
+        """The outputs for a tuple of arguments. Raises: CircuitError if this state cannot be run."""
+        return self.circuit()(x)
+
+
+BYTES = ("read_bytes", "bytes", "parameter_bytes")

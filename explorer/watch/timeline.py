@@ -1,0 +1,188 @@
+"""The recorder of a compiler that is watched: states, and the changes, candidates and refusals between two of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+from explorer.graph import Graph
+from explorer.levels import Change, Recording
+from explorer.trace import (
+    WATCHED,
+    AttemptsRefused,
+    Listener,
+    MatchFound,
+    MatchLost,
+    NodeRecord,
+    Noted,
+    Refusal,
+    RefusalKind,
+    Rewritten,
+    Stage,
+    StepEnded,
+    StepPath,
+    StepStarted,
+)
+from explorer.watch.snapshot import WatchedSnapshot
+
+
+class Candidate(NamedTuple):
+    """A pair that fits, with the parts of its score; `winner` is the position of the pair that was fused instead.
+
+    `why` says in the compiler's words, or in ours where it has none, why it was not fused; empty if it was.
+    """
+
+    one: int
+    other: int
+    score: tuple[tuple[str, float], ...] = ()
+    winner: int | None = None
+    why: str = ""
+
+
+class Merge(NamedTuple):
+    """Nodes that became one, with the name that it has now; `candidate` is the position of their first pair."""
+
+    candidate: int
+    nodes: tuple[int, ...]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The decisions about pairs in one round of a scheduler; candidates that were fused come first."""
+
+    rule: str
+    candidates: Sequence[Candidate] = ()
+    merges: Sequence[Merge] = ()
+    refused: Sequence[tuple[int, int, str]] = ()
+
+
+class Timeline(Recording):
+    """Records the states of a compilation that somebody else drives."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        super().__init__(WATCHED, listeners)
+        self.numbers = count()
+        self._present: WatchedSnapshot | None = None
+
+    @property
+    def snapshot(self) -> WatchedSnapshot:
+        assert self._present is not None, "no state has been recorded"
+        return self._present
+
+    def captured(self, state: WatchedSnapshot) -> None:
+        """Record the first state."""
+        self._present = state
+        self.first("capture")
+
+    def state(
+        self, path: Sequence[Stage | str], after: WatchedSnapshot, seconds: float, changes: Sequence[Change] = ()
+    ) -> None:
+        """Record a state, and the changes that led to it."""
+        self._begin(path, dict.fromkeys(change.rule for change in changes))
+        for number, one in enumerate(changes):
+            self._emit(MatchFound(number, one.rule, one.matched[0] if one.matched else -1, one.matched))
+        for number, one in enumerate(changes):
+            self._emit(Rewritten(number, one.rule, one.removed, one.added, one.seconds, "", one.became))
+        self._end(bool(changes), seconds, after)
+
+    def unchanged(self, path: Sequence[Stage | str], seconds: float) -> None:
+        """Record a pass that changed nothing."""
+        self._begin(path, (str(path[-1]),))
+        self._end(False, seconds, self.snapshot)
+
+    def round(
+        self, path: Sequence[Stage | str], one: Round, added: Mapping[str, int], after: WatchedSnapshot, seconds: float
+    ) -> None:
+        """Record a round of a scheduler; `added` are the numbers of merged nodes by name."""
+        self._begin(path, (one.rule,))
+        for number, pair in enumerate(one.candidates):
+            self._emit(MatchFound(number, one.rule, pair.one, (pair.one, pair.other), "", pair.score))
+        refusals = [refused(one.rule, *pair) for pair in one.refused]
+        refusals += [refused(one.rule, p.one, p.other, p.why) for p in one.candidates if p.why and p.winner is None]
+        if refusals:
+            self._emit(AttemptsRefused(tuple(refusals)))
+        for number, pair in enumerate(one.candidates):
+            if pair.winner is not None:
+                winner = one.candidates[pair.winner]
+                shared = next((node for node in pair[:2] if node in winner[:2]), pair.one)
+                self._emit(MatchLost(number, pair.winner, shared, "score", pair.why))
+        for merge in one.merges:
+            self._emit(Rewritten(merge.candidate, one.rule, merge.nodes, (added[merge.name],), 0.0))
+        self._end(bool(one.merges), seconds, after)
+
+    def note(self, text: str) -> None:
+        """Record a sentence about the last step."""
+        self._emit(Noted(text))
+
+    def _begin(self, path: Sequence[Stage | str], rules: Any) -> None:
+        self._emit(StepStarted(StepPath.of(*path), self.level, tuple(rules)))
+
+    def _end(self, changed: bool, seconds: float, after: WatchedSnapshot) -> None:
+        self._emit(StepEnded(changed, seconds, after))
+        self._present = after
+
+
+def refused(rule: str, one: int, other: int, reason: str) -> Refusal:
+    """The refusal of a pair, in the compiler's words."""
+    return Refusal(rule, one, 1, other, RefusalKind.DECLINED, found=reason)
+
+
+def changes_between(rule: str, before: Graph[NodeRecord], after: Graph[NodeRecord], seconds: float) -> list[Change]:
+    """The changes between two states that share the numbers of what both have: connected parts that were replaced.
+
+    A node that took over a reader, or the place of an output, belongs to the part of the node that had it before.
+    """
+    parts = Parts()
+    removed = [node for node in before.nodes if node not in after.nodes]
+    added = [node for node in after.nodes if node not in before.nodes]
+    for graph, nodes in ((before, removed), (after, added)):
+        for node in nodes:
+            parts.join(node, *(read for read in graph.inputs[node] if read in set(nodes)))
+    rewired = [node for node in after.nodes if node in before.nodes and after.inputs[node] != before.inputs[node]]
+    reads = [(before.inputs[node], after.inputs[node]) for node in rewired]
+    for old, new in [*reads, (before.outputs, after.outputs)]:
+        for one, other in zip(old, new, strict=False):
+            if one != other and one not in after.nodes and other not in before.nodes:
+                parts.join(one, other)
+    changed = parts.changes(rule, removed, added, before, seconds)
+    if not changed and (rewired or list(before.nodes) != list(after.nodes) or before.outputs != after.outputs):
+        about = tuple(rewired) or tuple(dict.fromkeys(after.outputs))
+        return [Change(rule, about, (), (), seconds)]
+    return changed
+
+
+@dataclass(slots=True)
+class Parts:
+    """Nodes that belong together."""
+
+    _leader: dict[int, int] = field(default_factory=dict[int, int])
+
+    def find(self, node: int) -> int:
+        """The node that stands for all that belong together with this one."""
+        self._leader.setdefault(node, node)
+        while self._leader[node] != node:
+            self._leader[node] = node = self._leader[self._leader[node]]
+        return node
+
+    def join(self, *nodes: int) -> None:
+        """Note that nodes belong together."""
+        first = self.find(nodes[0])
+        for node in nodes[1:]:
+            self._leader[self.find(node)] = first
+
+    def changes(
+        self, rule: str, removed: Sequence[int], added: Sequence[int], before: Graph[Any], seconds: float
+    ) -> list[Change]:
+        """A change for each part; its root is the removed node that nothing else of the part reads."""
+        old: dict[int, list[int]] = {}
+        new: dict[int, list[int]] = {}
+        for nodes, found in ((removed, old), (added, new)):
+            for node in nodes:
+                found.setdefault(self.find(node), []).append(node)
+        each = seconds / max(len({*old, *new}), 1)
+        changes: list[Change] = []
+        for leader in dict.fromkeys((*old, *new)):
+            gone = tuple(reversed(old.get(leader, ())))
+            changes.append(Change(rule, gone, gone, tuple(new.get(leader, ())), each))
+        return changes
