@@ -181,6 +181,7 @@ PASSES: Mapping[str, tuple[Listed, ...]] = {
     TENSOR: (*RAISING, *THEANO, *GLOW_FOLD, *GLOW_OPTIMIZE, *SPECIALIZING),
     PROGRAM: MEMORY,
     KERNELS: CALLS,
+    WATCHED: (),
 }
 """The passes of each level in the order in which they run."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from explorer.errors import DataTypeError, ValueRangeError, check_name, look_up
 from explorer.packages import require
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
-from explorer.trace import COMPILED, KERNELS, LEVELS, PROGRAM, TENSOR, LayerOrigin
+from explorer.trace import COMPILED, KERNELS, LEVELS, PROGRAM, TENSOR, WATCHED, LayerOrigin
 
 if TYPE_CHECKING:
     from explorer.rewrite import FunctionPassPipeline, PassRegistry
@@ -80,7 +80,25 @@ def _kernels() -> LoweredLevel:
     )
 
 
-_LOWERED: Mapping[str, Callable[[], LoweredLevel]] = {TENSOR: _tensor, PROGRAM: _program, KERNELS: _kernels}
+def _watched() -> LoweredLevel:
+    from explorer.rewrite import FunctionPassPipeline, PassRegistry
+    from explorer.watch import record_watched
+
+    return LoweredLevel(
+        record=record_watched,
+        passes=PassRegistry(),
+        passes_module="explorer.watch",
+        pipeline=FunctionPassPipeline(),
+        options={"mode"},
+    )
+
+
+_LOWERED: Mapping[str, Callable[[], LoweredLevel]] = {
+    TENSOR: _tensor,
+    PROGRAM: _program,
+    KERNELS: _kernels,
+    WATCHED: _watched,
+}
 """Each loads what its level needs."""
 
 
@@ -93,7 +111,12 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     - With `level="program"`, any of these as instructions on buffers, see
       `explorer.program.recording.record_program.record_program`.
     - With `level="kernels"`, a circuit, symbolic or compiled, as the kernel calls that `fast()` makes of it, see
+    <<<<<<< HEAD
       `explorer.runtime.recording.record_kernels.record_kernels`.
+    =======
+      `explorer.runtime.recording.record.record_kernels`.
+    - With `level="watched"`, a circuit or a module as `torch.compile` compiles it, see `explorer.watch.record_watched`.
+    >>>>>>> 90e817a6 (Open a circuit or module as torch.compile compiles it)
 
     At the levels below "compiled", a symbolic circuit accepts `compiler` (options of `TorchCompiler`) and `batch_size`.
 

@@ -145,7 +145,7 @@ def changes_between(rule: str, before: Graph[NodeRecord], after: Graph[NodeRecor
         for one, other in zip(old, new, strict=False):
             if one != other and one not in after.nodes and other not in before.nodes:
                 parts.join(one, other)
-    changed = parts.changes(rule, removed, added, before, seconds)
+    changed = parts.changes(rule, before, after, seconds)
     if not changed and (rewired or list(before.nodes) != list(after.nodes) or before.outputs != after.outputs):
         about = tuple(rewired) or tuple(dict.fromkeys(after.outputs))
         return [Change(rule, about, (), (), seconds)]
@@ -171,18 +171,19 @@ class Parts:
         for node in nodes[1:]:
             self._leader[self.find(node)] = first
 
-    def changes(
-        self, rule: str, removed: Sequence[int], added: Sequence[int], before: Graph[Any], seconds: float
-    ) -> list[Change]:
-        """A change for each part; its root is the removed node that nothing else of the part reads."""
+    def changes(self, rule: str, before: Graph[NodeRecord], after: Graph[NodeRecord], seconds: float) -> list[Change]:
+        """A change for each part; its root is the last node that vanishes, or the first one that a new node reads."""
         old: dict[int, list[int]] = {}
         new: dict[int, list[int]] = {}
-        for nodes, found in ((removed, old), (added, new)):
-            for node in nodes:
-                found.setdefault(self.find(node), []).append(node)
+        for graph, other, found in ((before, after, old), (after, before, new)):
+            for node in graph.nodes:
+                if node not in other.nodes:
+                    found.setdefault(self.find(node), []).append(node)
         each = seconds / max(len({*old, *new}), 1)
         changes: list[Change] = []
         for leader in dict.fromkeys((*old, *new)):
-            gone = tuple(reversed(old.get(leader, ())))
-            changes.append(Change(rule, gone, gone, tuple(new.get(leader, ())), each))
+            gone, made = tuple(reversed(old.get(leader, ()))), tuple(new.get(leader, ()))
+            read = (one for node in made for one in after.inputs[node] if one in before.nodes)
+            matched = gone or (next(read, next(iter(before.nodes))),)
+            changes.append(Change(rule, matched, gone, made, each))
         return changes

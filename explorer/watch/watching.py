@@ -1,64 +1,98 @@
 """`explorer.watch`: compile a module or function by torch.compile, and return the trace of that."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
-from typing import Any, Literal
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
 
-from explorer.errors import CircuitError, DataTypeError, check_name
-from explorer.trace import Trace
+from explorer.errors import CircuitError, DataTypeError, ValueRangeError, check_name
+from explorer.trace import Listener, Trace
 from explorer.watch.inductor.heard import HeardCompilation
 from explorer.watch.inductor.listening import Session, Steering, listening
 from explorer.watch.inductor.recording import run_compiled, trace_of
 from explorer.watch.snapshot import Run
 
-Mode = Literal["infer", "train"]
-
 
 def watch(
     subject: nn.Module | Callable[..., Any],
     *arguments: Any,
-    mode: Mode = "infer",
+    mode: str = "infer",
     dynamic: bool | None = None,
     name: str = "",
+    apart: Sequence[tuple[str, str]] = (),
 ) -> Trace:
     """Compile a module or a function by `torch.compile`, call it once, and return the trace of the compilation.
 
-    Caches are off, so that everything is compiled. If the program has graph breaks, the trace is of the first graph,
-    and its first step says how many there are. Raises: DataTypeError for a subject that cannot be called;
-    UnknownNameError for a mode; CircuitError if nothing was compiled.
+    `apart` are pairs of scheduler nodes, such as `("op3", "op5")`, that are not to end in one kernel: what the compiler
+    does without a fusion. The caches of graphs are off, so that everything is compiled. If the program has graph
+    breaks, the trace is of the first graph and says how many there are; `explorer.watching` has all.
+
+    Raises: DataTypeError for a subject that cannot be called; UnknownNameError for a mode; CircuitError if nothing was
+    compiled; what the program itself raises.
     """
     if not callable(subject):
         raise DataTypeError(f"expected a module or a function to compile, got {type(subject).__name__}")
-    check_name("mode", mode, ("infer", "train"))
+    return record_watched(subject, arguments, name=name, mode=mode, dynamic=dynamic, apart=apart)
+
+
+def record_watched(
+    subject: nn.Module | Callable[..., Any],
+    example_inputs: Sequence[Any] = (),
+    pipeline: Sequence[Any] | None = None,
+    *,
+    listeners: Sequence[Listener] = (),
+    name: str = "",
+    mode: str = "infer",
+    dynamic: bool | None = None,
+    apart: Sequence[tuple[str, str]] = (),
+) -> Trace:
+    """As `watch`, in the form of the other levels: `explorer.record(module, inputs, level="watched")`.
+
+    Raises: as `watch`, and ValueRangeError for a pipeline: the passes of torch.compile are its own.
+    """
+    if pipeline:
+        raise ValueRangeError("torch.compile runs its own passes; record without a pipeline at the level watched")
+    check_name("mode", mode, ("infer",))
     title = name or getattr(subject, "__name__", type(subject).__name__)
-    compilations = _compile(subject, arguments, mode, dynamic, Steering())
+
+    def compile_with(steering: Steering) -> list[HeardCompilation]:
+        return _compile(subject, example_inputs, dynamic, steering)
+
+    compilations = compile_with(Steering(frozenset(apart)))
     if not compilations:
-        raise CircuitError(f"torch.compile compiled nothing of {title}: no operation on tensors was captured")
+        raise CircuitError(f"torch.compile compiled nothing of {title}: it captured no operation on tensors")
+    first = compilations[0]
+    if len(compilations) > 1:
+        first.missed.append(f"The program was compiled as {len(compilations)} graphs; this is the first.")
 
-    def again(number: int) -> Run:
-        heard = _compile(subject, arguments, mode, dynamic, Steering(last_round=number))[0]
-        return run_compiled(heard)
+    def up_to(number: int) -> Run:
+        return run_compiled(compile_with(Steering(frozenset(apart), number))[0])
 
-    return trace_of(compilations[0], title, again)
+    return trace_of(first, title, up_to, listeners)
 
 
 def _compile(
-    subject: Any, arguments: tuple[Any, ...], mode: Mode, dynamic: bool | None, steering: Steering
+    subject: Any, arguments: Sequence[Any], dynamic: bool | None, steering: Steering
 ) -> list[HeardCompilation]:
+    """Compile from scratch, and leave nothing behind that would keep a later call from compiling."""
     torch._dynamo.reset()
     session = Session(steering)
-    with listening(session), torch.no_grad() if mode == "infer" else nullcontext():
-        torch.compile(subject, dynamic=dynamic)(*arguments)
-    torch._dynamo.reset()
+    try:
+        with listening(session), torch.no_grad():
+            torch.compile(subject, dynamic=dynamic)(*arguments)
+    finally:
+        torch._dynamo.reset()
     return session.compilations
 
 
 @contextmanager
 def watching() -> Generator[list[Trace]]:
-    """Record what this thread compiles by `torch.compile` inside: a trace for each graph, in order."""
+    """Record what this thread compiles by `torch.compile` inside: a trace for each graph, in order.
+
+    A compilation that fails has a trace up to its failure.
+    """
     traces: list[Trace] = []
     session = Session(on_compiled=lambda heard: traces.append(trace_of(heard, f"graph {len(traces) + 1}")))
     with listening(session):

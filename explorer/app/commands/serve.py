@@ -65,8 +65,11 @@ def open_dashboard(
     folder: Path | None = None,
     hosts: tuple[str, ...] = (),
     level: str = COMPILED,
+    trace: Trace | None = None,
 ) -> None:
     """Serve until Ctrl-C; without a `port` on the default one, or any other if it is taken.
+
+    `trace` is shown under the name `source`, which is not opened again.
 
     Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken; the errors
     of `call_function`.
@@ -84,7 +87,9 @@ def open_dashboard(
         from explorer.templates import gallery
 
     state, files, built = None, (), {}
-    if source is not None and is_function(source) and not Path(source).is_file():
+    if source is not None and trace is not None:
+        state, built, level = ViewState(circuit=source), {source: trace}, trace.level.name
+    elif source is not None and is_function(source) and not Path(source).is_file():
         state, built = ViewState(circuit=source), {source: load_circuit_or_trace(source, level)}
     elif source is not None and source not in gallery.names() and Path(source).is_file():
         state, files = ViewState(circuit=Path(source).name), (Path(source),)

@@ -274,9 +274,7 @@ class Calls:
             if user is not None:
                 parts.join(user, number)
                 claimed.add(number)
-        removed = [node for node in before.graph.nodes if node not in after.graph.nodes]
-        added = [node for node in after.graph.nodes if node not in before.graph.nodes]
-        return parts.changes("lower", removed, added, before.graph, 0.0)
+        return parts.changes("lower", before.graph, after.graph, 0.0)
 
     def grouping(self, names: Sequence[str], kernels: Sequence[HeardKernel], before: WatchedSnapshot) -> list[Change]:
         """The changes of code generation: groups that are called as one function."""

@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.tensor.ir.types import TensorType, type_of
-from explorer.tensor.recording.kinds import kind_of
+from explorer.tensor.recording.kinds import kind_of, plain_setting
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.watch.inductor.fx_copies import module_path
 from explorer.watch.snapshot import WatchedSnapshot
@@ -152,9 +152,7 @@ def decomposition(
         if root is not None:
             parts.join(root, number)
             last = root
-    removed = [node for node in before.graph.nodes if node not in after.graph.nodes]
-    added = [node for node in after.graph.nodes if node not in kept]
-    return parts.changes("decompose", removed, added, before.graph, 0.0)
+    return parts.changes("decompose", before.graph, after.graph, 0.0)
 
 
 def roots_of(node: fx.Node) -> list[str]:
@@ -228,14 +226,8 @@ def _settings(node: fx.Node) -> dict[str, Any]:
     names = [one.name for one in node.target._schema.arguments] if isinstance(node.target, OpOverload) else []
     named = {(names[i] if i < len(names) else f"argument {i}"): value for i, value in enumerate(node.args)}
     settings = {name: value for name, value in {**named, **node.kwargs}.items() if _is_plain(value)}
-    return {name: _as_data(value) for name, value in settings.items() if name not in ("results", "bytes")}
+    return {name: plain_setting(value) for name, value in settings.items() if name not in ("results", "bytes")}
 
 
 def _is_plain(value: Any) -> bool:
     return value is not None and not any(isinstance(one, fx.Node) for one in pytree.tree_leaves(value))
-
-
-def _as_data(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_as_data(one) for one in value]
-    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
+import torch._functorch.config as aot
 import torch._inductor.compile_fx as compiling
 from torch import fx
 from torch._inductor import config
@@ -298,15 +299,24 @@ class _FusionLog(logging.Handler):
 
 @contextmanager
 def listening(session: Session) -> Generator[Session]:
-    """Hear what this thread compiles inside; other threads compile as always."""
+    """Hear what this thread compiles inside; other threads compile as always.
+
+    The caches of whole graphs are off, since nothing is heard of a graph that comes from one.
+    """
     settings: dict[str, Any] = {
-        "force_disable_caches": True,
+        "fx_graph_cache": False,
+        "fx_graph_remote_cache": False,
         "_pre_fusion_custom_pass": _chained(config._pre_fusion_custom_pass, session.before_fusion),
         "_post_fusion_custom_pass": _chained(config._post_fusion_custom_pass, session.after_fusion),
     }
     outer, _watched.session = _watched.session, session
     try:
-        with _hooks(), config.patch(settings), V.set_choices_handler(_choices(session)):
+        with (
+            _hooks(),
+            config.patch(settings),
+            aot.patch(enable_autograd_cache=False),
+            V.set_choices_handler(_choices(session)),
+        ):
             yield session
     finally:
         _watched.session = outer

@@ -28,6 +28,7 @@ from explorer.rewrite import (
     pipeline_from_yaml,
     pipeline_to_yaml,
 )
+from explorer.trace import LEVELS, WATCHED
 
 
 class PipelineTool(Tool):
@@ -37,6 +38,8 @@ class PipelineTool(Tool):
     title = "Pipeline"
     help = "Which rules apply, in how many rounds. Disable a rule, a match, a step or folding, and compile again."
     help_without_circuit = "Which passes run, in what order. Move, disable or repeat them, and run them again."
+    supported_levels = tuple(name for name in LEVELS if name != WATCHED)
+    elsewhere = "torch.compile runs its own passes"
 
     def __init__(self, workspace: Workspace) -> None:
         self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
