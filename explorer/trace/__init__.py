@@ -38,6 +38,14 @@ from explorer.trace.events import (
     StepStarted as StepStarted,
 )
 from explorer.trace.file_types import TRACE_FORMAT as TRACE_FORMAT
+from explorer.trace.fusions import (
+    FITS as FITS,
+    NO_REASON as NO_REASON,
+    FusionAnswer as FusionAnswer,
+    PairJudged as PairJudged,
+    Verdict as Verdict,
+    pairs_of as pairs_of,
+)
 from explorer.trace.ladder import LEVELS as LEVELS, Level as Level
 from explorer.trace.layers import (
     LAYER as LAYER,

@@ -214,7 +214,7 @@ STEP = _record(
         "level": TEXT,
         "changed": FLAG,
         "stats": _mapping_of(INTEGER),
-        "matches": _list_of(_row(TEXT, ID, IDS, TEXT)),
+        "matches": _list_of(_row(TEXT, ID, IDS, TEXT, _list_of(_row(TEXT, NUMBER)), optional=1)),
         "refusals": _list_of(_refusal),
         "refusals_over": _mapping_of(SIZE),
         "lost": _list_of(_row(COUNT, COUNT, ID, TEXT, TEXT, TEXT, optional=1)),

@@ -12,6 +12,7 @@ from explorer.trace.answers import Answers, FoldAnswer, FoldGroup, Lineage, Miss
 from explorer.trace.equivalence import check_steps
 from explorer.trace.events import RuleDescription
 from explorer.trace.folds import Folds, missed_folds
+from explorer.trace.fusions import FusionAnswer, why_not_fused
 from explorer.trace.ladder import Level, level_of
 from explorer.trace.layers import LayerOrigin, LayerParts, parts_of_layer, paths_of_number
 from explorer.trace.lineage import Lineages
@@ -185,6 +186,13 @@ class Trace:
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""
         return near_misses(self.rules, self.steps, self._select_steps(step), pattern)
+
+    def why_not_fused(self, one: int, other: int) -> FusionAnswer:
+        """Whether two nodes end in one, and everything that was said of them: refusals, scores, rivals.
+
+        For compilers that fuse pairs of calls. Raises: UnknownNameError if no step has both nodes.
+        """
+        return why_not_fused(self.steps, one, other)
 
     def conflicts(self, step: "int | str | None" = None) -> Answers[ConflictRecord]:
         """The matches that lost a conflict, over all steps or in one."""

@@ -15,7 +15,7 @@ from explorer.errors import CircuitError
 from explorer.files import read_json, write_json
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange, compare_graphs
-from explorer.trace.events import OperatorApplied
+from explorer.trace.events import MatchFound, OperatorApplied
 from explorer.trace.file_types import TRACE_FORMAT, VERSION
 from explorer.trace.records import NodeRecord, ParameterRecord, plain
 from explorer.trace.steps import Step
@@ -122,7 +122,7 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         "level": step.level,
         "changed": step.changed,
         "stats": dict(step.snapshot.stats),
-        "matches": [[m.rule, m.root, list(m.nodes), m.parameter_path] for m in step.matches],
+        "matches": [[m.rule, m.root, list(m.nodes), m.parameter_path, *_score(m)] for m in step.matches],
         "refusals": [
             {**r.refusal.to_json(), **({"parameter_path": r.parameter_path} if r.parameter_path else {})}
             for r in step.refusals
@@ -157,6 +157,11 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         **({"notes": list(step.notes)} if step.notes else {}),
         **({} if step.operator is None else {"operator": _operator_row(step.operator)}),
     }
+
+
+def _score(match: MatchFound) -> list[list[list[Any]]]:
+    """The parts of a score, where there is one."""
+    return [[list(part) for part in match.score]] if match.score else []
 
 
 def _operator_row(applied: OperatorApplied) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def _read_step(
         changed=row["changed"],
         seconds=times["steps"][index] if times else 0.0,
         snapshot=snapshot,
-        matches=tuple(MatchFound(i, m[0], m[1], tuple(m[2]), m[3]) for i, m in enumerate(row["matches"])),
+        matches=tuple(MatchFound(i, m[0], m[1], tuple(m[2]), m[3], _score(m)) for i, m in enumerate(row["matches"])),
         near_misses=lambda: near_misses,
         lost=tuple(MatchLost(*x) for x in row["lost"]),
         rewrites=tuple(
@@ -207,6 +207,10 @@ def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord
         for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
     )
     return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))
+
+
+def _score(match: Sequence[Any]) -> tuple[tuple[str, float], ...]:
+    return tuple((name, value) for name, value in match[4]) if len(match) > 4 else ()
 
 
 def _check_form(number: int, form: Mapping[str, Any]) -> None:

@@ -45,6 +45,10 @@ def show(
     why_not_folded: Annotated[
         tuple[int, int] | None, typer.Option(metavar="NODE NODE", help="why two layers were not folded together")
     ] = None,
+    why_not_fused: Annotated[
+        tuple[int, int] | None,
+        typer.Option(metavar="NODE NODE", help="why another compiler did not fuse two calls, in its words"),
+    ] = None,
     why_not_shared: Annotated[
         tuple[int, int] | None,
         typer.Option(metavar="BUFFER BUFFER", help="whether two buffers of a program share memory, and if not, why"),
@@ -77,6 +81,7 @@ def show(
         (conflicts, lambda: trace.conflicts(at) or ["No conflicts: no two matches shared a node."]),
         (folds, lambda: _folds(trace)),
         (why_not_folded is not None, lambda: [trace.why_not_folded(*why_not_folded)] if why_not_folded else []),
+        (why_not_fused is not None, lambda: [trace.why_not_fused(*why_not_fused)] if why_not_fused else []),
         (why_not_shared is not None, lambda: [trace.why_not_shared(*why_not_shared, at)] if why_not_shared else []),
         (lineage is not None, lambda: [trace.lineage(lineage)] if lineage is not None else []),
         (rules, lambda: [_rules_table(trace), *map(str, trace.rule_interactions())]),

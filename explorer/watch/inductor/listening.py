@@ -39,6 +39,7 @@ from explorer.watch.inductor.heard import (
 from explorer.watch.inductor.scheduler_notes import note_nodes
 
 LOGGER = "torch._inductor.scheduler.__fusion"
+KEPT_APART = "kept apart, as asked"
 DECOMPOSED, BETWEEN = "AOTAutograd", "between passes"
 """The names of changes that happen in no pass."""
 
@@ -183,7 +184,7 @@ class Session:
             return
         if type(message).__name__ == "WhyNoFuse":
             reason = message.reason % message.args if message.args else message.reason
-            self._decide(scheduling, Refused(message.name1, message.name2, str(reason)))
+            self.refused(message.name1, message.name2, str(reason))
         elif not isinstance(message, str):
             return
         elif message.startswith("fuse_nodes_once"):
@@ -192,6 +193,11 @@ class Session:
             self._round_started = perf_counter()
         elif message.startswith("fusing %s with %s") and len(args) == 2:
             self._decide(scheduling, Fused(str(args[0]), str(args[1])))
+
+    def refused(self, one: str, other: str, reason: str) -> None:
+        """Note a refusal."""
+        if self._scheduling is not None:
+            self._decide(self._scheduling, Refused(one, other, reason))
 
     def scored(self, one: Any, other: Any, score: Any) -> None:
         """Note the score of a candidate."""
@@ -337,6 +343,7 @@ def _choices(session: Session) -> Any:
 
     def can_fuse(scheduler: Any, one: Any, other: Any, shared: int) -> bool:
         if session.steering.forbids(one.get_name(), other.get_name(), session.round_number):
+            session.refused(one.get_name(), other.get_name(), KEPT_APART)
             return False
         return base.can_fuse(scheduler, one, other, shared)
 

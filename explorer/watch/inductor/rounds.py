@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from explorer.trace import FITS, NO_REASON
 from explorer.watch.inductor.heard import Answered, Fused, HeardRound, Refused, Scored
 from explorer.watch.inductor.listening import parts_of
 from explorer.watch.timeline import Candidate, Merge, Round
 
-NO_REASON = "the compiler gave no reason"
-NOT_TAKEN = "it fits, but this round did not fuse it; the compiler gave no reason"
 MERGED_LATER = "{reason} (the first answer: both were merged in this round, with what lies between)"
 TAKEN_FIRST = "another pair with one of the two was fused first"
 
@@ -96,10 +95,10 @@ def round_of(heard: HeardRound, names: Sequence[str], numbers: Mapping[str, int]
         winner, why = None, ""
         if not groups.together(one, other):
             rival = next((number for number, pair in enumerate(taken) if {one, other} & {*pair}), None)
-            winner, why = rival, reasons.get((one, other), TAKEN_FIRST if rival is not None else NOT_TAKEN)
+            winner, why = rival, reasons.get((one, other), TAKEN_FIRST if rival is not None else FITS)
         candidates.append(Candidate(numbers[one], numbers[other], scored.get((one, other), ()), winner, why))
     refused = [(pair, reason) for pair, reason in reasons.items() if pair not in scored and pair not in fused]
-    refused += [(pair, NOT_TAKEN) for pair in fits if pair not in scored and pair not in fused and pair not in reasons]
+    refused += [(pair, FITS) for pair in fits if pair not in scored and pair not in fused and pair not in reasons]
     told = [
         (numbers[a], numbers[b], MERGED_LATER.format(reason=why) if groups.together(a, b) else why)
         for (a, b), why in refused
