@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from explorer.adapters import watch, watching
     from explorer.app.notebook.show import ask, show
     from explorer.app.queries.loading import load
     from explorer.compiler import TorchCompiler, rerun
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from explorer.symbolic import Circuit, CircuitBuilder
     from explorer.templates import gallery
     from explorer.trace import Trace
-    from explorer.watch import watch, watching
 
 _PLACES = {
     "Circuit": "explorer.symbolic",
@@ -29,8 +29,8 @@ _PLACES = {
     "record": "explorer.recording",
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook.show",
-    "watch": "explorer.watch",
-    "watching": "explorer.watch",
+    "watch": "explorer.adapters",
+    "watching": "explorer.adapters",
 }
 
 __all__ = [

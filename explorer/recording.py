@@ -81,13 +81,13 @@ def _kernels() -> LoweredLevel:
 
 
 def _watched() -> LoweredLevel:
+    from explorer.adapters import record_watched
     from explorer.rewrite import FunctionPassPipeline, PassRegistry
-    from explorer.watch import record_watched
 
     return LoweredLevel(
         record=record_watched,
         passes=PassRegistry(),
-        passes_module="explorer.watch",
+        passes_module="explorer.adapters",
         pipeline=FunctionPassPipeline(),
         options={"mode"},
     )
@@ -111,12 +111,9 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     - With `level="program"`, any of these as instructions on buffers, see
       `explorer.program.recording.record_program.record_program`.
     - With `level="kernels"`, a circuit, symbolic or compiled, as the kernel calls that `fast()` makes of it, see
-    <<<<<<< HEAD
       `explorer.runtime.recording.record_kernels.record_kernels`.
-    =======
-      `explorer.runtime.recording.record.record_kernels`.
-    - With `level="watched"`, a circuit or a module as `torch.compile` compiles it, see `explorer.watch.record_watched`.
-    >>>>>>> 90e817a6 (Open a circuit or module as torch.compile compiles it)
+    - With `level="watched"`, a circuit or a module as `torch.compile` compiles it, see
+      `explorer.adapters.record_watched`.
 
     At the levels below "compiled", a symbolic circuit accepts `compiler` (options of `TorchCompiler`) and `batch_size`.
 

@@ -6,7 +6,6 @@ from enum import Enum
 
 from explorer.errors import UnknownNameError
 from explorer.trace.answers import Printable
-from explorer.trace.events import MatchFound
 from explorer.trace.steps import Step
 
 NO_REASON = "the compiler gave no reason"
@@ -72,12 +71,13 @@ def pairs_of(step: Step) -> Iterator[PairJudged]:
     refused = {(miss.refusal.root, miss.refusal.node): str(miss.refusal.found) for miss in step.refusals}
     seen: set[tuple[int, int]] = set()
     for match in step.matches:
-        if len(match.nodes) == 2 and match.nodes[0] != match.nodes[1]:
+        if len(match.nodes) == 2 and match.nodes[0] != match.nodes[1] and match.rule != GROUPING:
             pair = (match.nodes[0], match.nodes[1])
             seen.add(pair)
-            yield _judged(
-                step, match, pair, home.get(pair[0], ()) and home[pair[0]] == home.get(pair[1]), lost, refused
-            )
+            fused = bool(home.get(pair[0])) and home[pair[0]] == home.get(pair[1])
+            reason = "" if fused else lost.get(match.number, refused.get(pair, ""))
+            verdict = Verdict.FUSED if fused else Verdict.PUT_OFF
+            yield PairJudged(step.index, *pair, verdict, reason, match.score)
     for (one, other), reason in refused.items():
         if (one, other) not in seen and one != other:
             fused = bool(home.get(one)) and home[one] == home.get(other)
@@ -86,20 +86,6 @@ def pairs_of(step: Step) -> Iterator[PairJudged]:
 
 
 _UNTOLD = {NO_REASON: Verdict.NO_REASON, FITS: Verdict.PUT_OFF}
-
-
-def _judged(
-    step: Step,
-    match: MatchFound,
-    pair: tuple[int, int],
-    fused: object,
-    lost: dict[int, str],
-    refused: dict[tuple[int, int], str],
-) -> PairJudged:
-    if fused:
-        return PairJudged(step.index, *pair, Verdict.FUSED, "", match.score)
-    reason = lost.get(match.number, refused.get(pair, ""))
-    return PairJudged(step.index, *pair, Verdict.PUT_OFF, reason, match.score)
 
 
 def why_not_fused(steps: Sequence[Step], one: int, other: int) -> FusionAnswer:

@@ -117,4 +117,3 @@ def memory_of(plan: Plan, rows: int) -> MemoryRecord:
 
 def _size_bytes(plan: Plan, number: int, rows: int) -> int:
     return FLOAT_BYTES * plan.calls[number].width * rows
-

@@ -13,14 +13,14 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
+from explorer.adapters.inductor.fx_copies import module_path
+from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.tensor.ir.types import TensorType, type_of
 from explorer.tensor.recording.kinds import kind_of, plain_setting
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
-from explorer.watch.inductor.fx_copies import module_path
-from explorer.watch.snapshot import WatchedSnapshot
-from explorer.watch.timeline import Parts
 
 FRAME = re.compile(r'File "([^"]+)", line (\d+), in ([^\n]+)(?:\n\s+([^\n]*))?')
 """A frame of a stack that Dynamo keeps as text."""

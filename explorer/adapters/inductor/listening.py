@@ -22,8 +22,8 @@ from torch._inductor import config
 from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
-from explorer.watch.inductor.fx_copies import copy_graph, inputs_of, named_inputs, signature_of
-from explorer.watch.inductor.heard import (
+from explorer.adapters.inductor.fx_copies import copy_graph, inputs_of, named_inputs, signature_of
+from explorer.adapters.inductor.heard import (
     POST_GRAD,
     PRE_GRAD,
     Answered,
@@ -36,7 +36,7 @@ from explorer.watch.inductor.heard import (
     Refused,
     Scored,
 )
-from explorer.watch.inductor.scheduler_notes import note_nodes
+from explorer.adapters.inductor.scheduler_notes import note_nodes
 
 LOGGER = "torch._inductor.scheduler.__fusion"
 KEPT_APART = "kept apart, as asked"

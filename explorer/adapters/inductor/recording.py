@@ -8,17 +8,17 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
+from explorer.adapters.inductor.calls import Calls, kernel_key
+from explorer.adapters.inductor.fx_copies import inputs_of
+from explorer.adapters.inductor.fx_states import FxStates, decomposition
+from explorer.adapters.inductor.heard import HeardCompilation, HeardPass
+from explorer.adapters.inductor.listening import BETWEEN, DECOMPOSED
+from explorer.adapters.inductor.rounds import round_of
+from explorer.adapters.snapshot import Run
+from explorer.adapters.timeline import Timeline, changes_between
 from explorer.errors import CircuitError
 from explorer.levels import Recorded, run_options
 from explorer.trace import WATCHED, Check, Listener, Recorder, Refusal, RuleDescription, Stage, Trace
-from explorer.watch.inductor.calls import Calls, kernel_key
-from explorer.watch.inductor.fx_copies import inputs_of
-from explorer.watch.inductor.fx_states import FxStates, decomposition
-from explorer.watch.inductor.heard import HeardCompilation, HeardPass
-from explorer.watch.inductor.listening import BETWEEN, DECOMPOSED
-from explorer.watch.inductor.rounds import round_of
-from explorer.watch.snapshot import Run
-from explorer.watch.timeline import Timeline, changes_between
 
 STAGES: Mapping[str, str] = {"pre_grad": "pre-grad", "joint_graph": "joint graph", "post_grad": "post-grad"}
 PURPOSES: Mapping[str, str] = {

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer.adapters.inductor.heard import HeardCompilation
+from explorer.adapters.inductor.listening import Session, Steering, listening
+from explorer.adapters.inductor.recording import run_compiled, trace_of
+from explorer.adapters.snapshot import Run
 from explorer.errors import CircuitError, DataTypeError, ValueRangeError, check_name
 from explorer.trace import Listener, Trace
-from explorer.watch.inductor.heard import HeardCompilation
-from explorer.watch.inductor.listening import Session, Steering, listening
-from explorer.watch.inductor.recording import run_compiled, trace_of
-from explorer.watch.snapshot import Run
 
 
 def watch(

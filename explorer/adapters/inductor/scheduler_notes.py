@@ -5,8 +5,8 @@ from typing import Any
 
 from torch._inductor.virtualized import V
 
+from explorer.adapters.inductor.heard import HeardBuffer, HeardNode, HeardScheduling
 from explorer.tensor.ir.types import TensorType
-from explorer.watch.inductor.heard import HeardBuffer, HeardNode, HeardScheduling
 
 ORDERING = ("WeakDep",)
 """Dependencies that only order nodes: no number is read."""

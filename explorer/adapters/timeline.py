@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
+from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.graph import Graph
 from explorer.levels import Change, Recording
 from explorer.trace import (
@@ -23,7 +24,6 @@ from explorer.trace import (
     StepPath,
     StepStarted,
 )
-from explorer.watch.snapshot import WatchedSnapshot
 
 
 class Candidate(NamedTuple):

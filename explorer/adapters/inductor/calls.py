@@ -7,13 +7,21 @@ from typing import Any
 
 from torch import fx
 
+from explorer.adapters.inductor.fx_states import (
+    VIEW,
+    FxStates,
+    module_of,
+    parameter_record,
+    roots_of,
+    source_of,
+    title_of,
+)
+from explorer.adapters.inductor.heard import HeardCompilation, HeardKernel, HeardNode, HeardScheduling
+from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.trace import NodeKind, NodeRecord
-from explorer.watch.inductor.fx_states import VIEW, FxStates, module_of, parameter_record, roots_of, source_of, title_of
-from explorer.watch.inductor.heard import HeardCompilation, HeardKernel, HeardNode, HeardScheduling
-from explorer.watch.snapshot import WatchedSnapshot
-from explorer.watch.timeline import Parts
 
 MAX_NAMES = 5
 """Maximum number of operators that the title of a call names."""

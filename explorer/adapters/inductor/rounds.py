@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from explorer.adapters.inductor.heard import Answered, Fused, HeardRound, Refused, Scored
+from explorer.adapters.inductor.listening import parts_of
+from explorer.adapters.timeline import Candidate, Merge, Round
 from explorer.trace import FITS, NO_REASON
-from explorer.watch.inductor.heard import Answered, Fused, HeardRound, Refused, Scored
-from explorer.watch.inductor.listening import parts_of
-from explorer.watch.timeline import Candidate, Merge, Round
 
 MERGED_LATER = "{reason} (the first answer: both were merged in this round, with what lies between)"
 TAKEN_FIRST = "another pair with one of the two was fused first"
