@@ -1,30 +1,34 @@
 """The state of a watched compilation after a step: calls as records, what they move, and how to run it."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
 
 from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.levels import LevelSnapshot
 from explorer.trace import BufferRecord, MemoryRecord, NodeRecord, most_bytes
 
-Run = Callable[[Any], tuple[Any, ...]]
 NO_CALLS = ("input", "view", "leaf")
 """The kinds of nodes that move no bytes by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
 class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
-    """Calls and the values that they read; `run` computes the outputs for a tuple of arguments, None if nothing can.
+    """Calls and the values that they read; `module` makes a module that computes the state, None if nothing can.
 
     A record has the bytes that its call writes (`bytes`) and reads: of values (`read_bytes`), of parameters
     (`parameter_bytes`). `order` is the order in which the calls run, `lines` a line of code for some of them.
     """
 
     drawn: Graph[NodeRecord]
-    run: Run | None = None
-    why_not_run: str = ""
+    module: Callable[[], nn.Module] | None = None
+    why_no_module: str = ""
     lines: Mapping[int, str] = field(default_factory=dict[int, str])
 
     def make_graph(self) -> Graph[NodeRecord]:
@@ -86,15 +90,31 @@ class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
             found[node] = found[inputs[0]] if record.kind == "view" and inputs else node
         return found
 
-    def circuit(self) -> Any:
-        """A function of the arguments. Raises: CircuitError if this state cannot be run."""
-        if self.run is None:
-            raise CircuitError(self.why_not_run or "this state of the compilation cannot be run")
-        return self.run
+    def circuit(self) -> nn.Module:
+        """A module that computes this state. Raises: CircuitError if there is none."""
+        if self.module is None:
+            raise CircuitError(self.why_no_module or "this state of the compilation cannot be run")
+        return self.module()
 
-    def results(self, x: Any) -> tuple[Any, ...]:
-        """The outputs for a tuple of arguments. Raises: CircuitError if this state cannot be run."""
-        return self.circuit()(x)
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """The outputs for a tuple of arguments, which are copied. Raises: CircuitError if the state cannot be run."""
+        module = self.circuit()
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            given = module(*deepcopy(tuple(x)))
+        return tuple(one.detach() for one in pytree.tree_leaves(given) if isinstance(one, torch.Tensor))
+
+
+class Running(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *arguments: Any) -> Any:
+        """Call the function."""
+        return self.function(*arguments)
 
 
 BYTES = ("read_bytes", "bytes", "parameter_bytes")

@@ -9,8 +9,7 @@ from torch import nn
 
 from explorer.adapters.inductor.heard import HeardCompilation
 from explorer.adapters.inductor.listening import Session, Steering, listening
-from explorer.adapters.inductor.recording import run_compiled, trace_of
-from explorer.adapters.snapshot import Run
+from explorer.adapters.inductor.recording import compiled_module, trace_of
 from explorer.errors import CircuitError, DataTypeError, ValueRangeError, check_name
 from explorer.trace import Listener, Trace
 
@@ -67,8 +66,8 @@ def record_watched(
     if len(compilations) > 1:
         first.missed.append(f"The program was compiled as {len(compilations)} graphs; this is the first.")
 
-    def up_to(number: int) -> Run:
-        return run_compiled(compile_with(Steering(frozenset(apart), number))[0])
+    def up_to(number: int) -> nn.Module:
+        return compiled_module(compile_with(Steering(frozenset(apart), number))[0])
 
     return trace_of(first, title, up_to, listeners)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from torch import fx
+from torch import fx, nn
 
 from explorer.adapters.inductor.fx_states import (
     VIEW,
@@ -95,7 +95,7 @@ class Calls:
     # ------------------------------------------------------------------ states
 
     def state_of(
-        self, names: Sequence[str], run: Callable[[Any], tuple[Any, ...]] | None, kernels: Sequence[HeardKernel] = ()
+        self, names: Sequence[str], module: Callable[[], nn.Module] | None, kernels: Sequence[HeardKernel] = ()
     ) -> WatchedSnapshot:
         """The state with some groups, in order; `kernels` are those that are functions by now."""
         functions = {kernel_key(kernel): kernel for kernel in kernels}
@@ -120,7 +120,7 @@ class Calls:
             self.number_of(name): f"{kernel.name}({name})" for name, kernel in functions.items() if name in members
         }
         graph = Graph[NodeRecord](nodes, inputs, tuple(one for one in outputs if one is not None))
-        return WatchedSnapshot(graph, run, "the program cannot be run up to here by itself", lines)
+        return WatchedSnapshot(graph, module, "the program cannot be run up to here by itself", lines)
 
     def _output(self, name: str, by_input: Mapping[str, int], home: Mapping[str, str]) -> int | None:
         if name in by_input:

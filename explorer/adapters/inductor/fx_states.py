@@ -3,12 +3,10 @@
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import PureWindowsPath
 from typing import Any
 
-import torch
 from torch import fx
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
@@ -64,7 +62,9 @@ class FxStates:
         outputs = tuple(numbers[one.name] for one in graph.output_node().all_input_nodes)
         self.numbers, self.records = numbers, records
         nodes = {numbers[name]: record for name, record in records.items()}
-        return WatchedSnapshot(Graph[NodeRecord](nodes, inputs, outputs), self._runner(graph))
+        return WatchedSnapshot(
+            Graph[NodeRecord](nodes, inputs, outputs), lambda: fx.GraphModule(self.attributes, graph)
+        )
 
     def _record(self, node: fx.Node) -> NodeRecord:
         results = [*_types(node)]
@@ -101,16 +101,6 @@ class FxStates:
                 one.alias_info is not None and not one.alias_info.is_write for one in node.target._schema.returns
             )
         return title_of(node) in VIEWS
-
-    def _runner(self, graph: fx.Graph) -> Callable[[Any], tuple[Any, ...]]:
-        def run(arguments: Any) -> tuple[Any, ...]:
-            module = fx.GraphModule(self.attributes, graph)
-            with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
-                given = module(*deepcopy(arguments))
-            return tuple(one.detach() for one in pytree.tree_leaves(given) if isinstance(one, torch.Tensor))
-
-        return run
 
 
 VIEW = "View."

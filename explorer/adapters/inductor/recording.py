@@ -1,12 +1,10 @@
 """The trace of one compilation by Inductor, made of what was heard."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from typing import Any
+from functools import partial
 
 import torch
-from torch import fx
-from torch.utils import _pytree as pytree
+from torch import fx, nn
 
 from explorer.adapters.inductor.calls import Calls, kernel_key
 from explorer.adapters.inductor.fx_copies import inputs_of
@@ -14,7 +12,7 @@ from explorer.adapters.inductor.fx_states import FxStates, decomposition
 from explorer.adapters.inductor.heard import HeardCompilation, HeardPass
 from explorer.adapters.inductor.listening import BETWEEN, DECOMPOSED
 from explorer.adapters.inductor.rounds import round_of
-from explorer.adapters.snapshot import Run
+from explorer.adapters.snapshot import Running
 from explorer.adapters.timeline import Timeline, changes_between
 from explorer.errors import CircuitError
 from explorer.levels import Recorded, run_options
@@ -34,7 +32,7 @@ PURPOSES: Mapping[str, str] = {
 def trace_of(
     heard: HeardCompilation,
     name: str,
-    rerun: Callable[[int], Run] | None = None,
+    rerun: Callable[[int], nn.Module] | None = None,
     listeners: Sequence[Listener] = (),
 ) -> Trace:
     """The trace of a compilation; `rerun` compiles again up to a round, for states that cannot be run by themselves."""
@@ -98,23 +96,22 @@ def _record_scheduling(
     states: FxStates,
     graph: fx.Graph,
     captured: Mapping[str, fx.Node],
-    rerun: Callable[[int], Run] | None,
+    rerun: Callable[[int], nn.Module] | None,
 ) -> None:
     scheduling = heard.scheduling
     assert scheduling is not None
     calls = Calls(heard, scheduling, states, graph, captured)
 
-    def run_up_to(number: int) -> Run | None:
-        again = rerun
-        return None if again is None else lambda x: again(number)(x)
+    def up_to(number: int) -> Callable[[], nn.Module] | None:
+        return None if rerun is None else partial(rerun, number)
 
     names = [node.name for node in scheduling.nodes]
-    before, after = timeline.snapshot, calls.state_of(names, run_up_to(0))
+    before, after = timeline.snapshot, calls.state_of(names, up_to(0))
     timeline.state(("lower",), after, scheduling.lower_seconds, calls.lowering(before, after))
     for number, one in enumerate(scheduling.rounds, 1):
         told, groups = round_of(one, names, calls.numbers)
         names = list(groups.members())
-        after = calls.state_of(names, run_up_to(number)) if told.merges else timeline.snapshot
+        after = calls.state_of(names, up_to(number)) if told.merges else timeline.snapshot
         timeline.round(("fuse", Stage("round", number)), told, calls.numbers, after, one.seconds)
         merged = sum(len(merge.nodes) - 1 for merge in told.merges)
         if merged:
@@ -123,24 +120,19 @@ def _record_scheduling(
         functions = {part: kernel for kernel in scheduling.kernels for part in kernel.nodes}
         final = list(dict.fromkeys(kernel_key(functions[name]) if name in functions else name for name in names))
         before = timeline.snapshot
-        after = calls.state_of(final, None if heard.compiled is None else run_compiled(heard), scheduling.kernels)
+        after = calls.state_of(
+            final, None if heard.compiled is None else partial(compiled_module, heard), scheduling.kernels
+        )
         changes = calls.grouping(names, scheduling.kernels, before)
         timeline.state(("codegen",), after, scheduling.codegen_seconds, changes)
 
 
-def run_compiled(heard: HeardCompilation) -> Run:
-    """A function that calls what was compiled, on copies of the arguments. Raises: CircuitError if nothing was."""
+def compiled_module(heard: HeardCompilation) -> nn.Module:
+    """What was compiled, as a module of the captured arguments. Raises: CircuitError if nothing was."""
     compiled = heard.compiled
     if compiled is None:
         raise CircuitError(f"the compilation failed: {heard.error}")
-
-    def run(arguments: Any) -> tuple[Any, ...]:
-        with torch.no_grad():
-            given = deepcopy(list(arguments))
-            result = compiled(given) if heard.is_boxed else compiled(*given)
-        return tuple(one.detach() for one in pytree.tree_leaves(result) if isinstance(one, torch.Tensor))
-
-    return run
+    return Running((lambda *arguments: compiled(list(arguments))) if heard.is_boxed else compiled)
 
 
 def _rules(heard: HeardCompilation) -> tuple[RuleDescription, ...]:
