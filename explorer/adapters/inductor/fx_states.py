@@ -70,12 +70,12 @@ class FxStates:
         results = [*_types(node)]
         tensors = [one for one in results if isinstance(one, TensorType)]
         config: dict[str, Any] = {"results": [str(one) for one in results]}
-        about = {"module": module_of(node), "source": source_of(node), "name": node.name}
+        name = self.inputs.get(node.name, node.name)
+        about = {"module": module_of(node), "source": source_of(node), "name": name}
         about = {name: text for name, text in about.items() if text}
         config["bytes"] = sum(one.size_bytes for one in tensors)
         if node.op == "placeholder":
-            named = {"name": self.inputs.get(node.name, node.name), **config}
-            return NodeRecord("Input", 1, named, scope=(), about=about, kind="input")
+            return NodeRecord("Input", 1, {"name": name, **config}, scope=(), about=about, kind="input")
         title = title_of(node)
         kind = "view" if self._is_view(node) else kind_of(title)
         kind = "operator" if kind == "view" and not self._is_view(node) else kind

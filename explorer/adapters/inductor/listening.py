@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 import torch._functorch.config as aot
-import torch._inductor.compile_fx as compiling
 from torch import fx
 from torch._inductor import config
 from torch._inductor.virtualized import V
@@ -368,6 +367,8 @@ def _hooks() -> Generator[None]:
 
 
 def _install() -> ExitStack:
+    import torch._inductor.compile_fx as compiling  # takes two seconds
+
     stack = ExitStack()
     _wrap(stack, compiling, "compile_fx", _compile_fx)
     _wrap(stack, GraphTransformObserver, "__enter__", _enter)

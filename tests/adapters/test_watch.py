@@ -1,0 +1,226 @@
+"""What torch.compile did, as a trace: states, pairs, lineage, and nothing left behind."""
+
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch._inductor import config
+from torch._inductor.utils import run_and_get_code
+from torch.fx.passes.graph_transform_observer import GraphTransformObserver
+
+from explorer.adapters import watch, watching
+from explorer.adapters.inductor.listening import LOGGER, Session, listening
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, ValueRangeError
+from explorer.recording import record
+from explorer.trace import WATCHED, Trace, Verdict
+from tests.adapters.models import head
+from tests.needed import is_missing
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+"""What Inductor imports uses deprecated parts of PyTorch."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Functions are built in a folder of the tests, once, and without a pool of processes that would outlive them."""
+    if shutil.which(os.environ.get("CXX", "g++")) is None:
+        is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
+    with pytest.MonkeyPatch.context() as patch, config.patch(compile_threads=1):
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def trace(built_here: None) -> Trace:
+    module, x = head()
+    return watch(module, x)
+
+
+def ids_of(trace: Trace, step: str = "lower") -> dict[str, int]:
+    """The numbers of scheduler nodes by name."""
+    return {record.about["name"]: number for number, record in trace.graph_at(step).nodes.items()}
+
+
+def test_states_lead_from_the_captured_program_to_kernels(trace: Trace) -> None:
+    captured = [record.title for record in trace.graph_at("capture").nodes.values()]
+    assert captured == ["Input", "linear", "layer_norm", "gelu", "linear", "softmax"]
+    assert [trace.stats(step)["calls"] for step in ("capture", "lower", -1)] == [5, 11, 4]
+    final = trace.graph_at(-1).nodes.values()
+    assert [record.title for record in final] == ["Input", "linear", "layer_norm + gelu", "linear", "softmax"]
+    assert [bool(record.about.get("code")) for record in final] == [False, False, True, False, True]
+
+
+def test_fused_pairs_lead_to_the_compilers_own_list_of_kernels() -> None:
+    module, x = head()
+    session = Session()
+    with listening(session), torch.no_grad():
+        torch.compile(module)(x)
+    torch._dynamo.reset()
+    scheduling = session.compilations[0].scheduling
+    assert scheduling is not None
+    found = watch(module, x)
+    last = [step for step in found.steps if step.pass_name == "fuse"][-1]
+    names = {record.about["name"] for record in found.graph_at(last).nodes.values() if record.kind != "input"}
+    assert names == set(scheduling.final)
+
+
+def test_every_state_computes_the_outputs(trace: Trace) -> None:
+    checks = trace.check()
+    assert len(checks) == len(trace.steps)
+    assert all(check.ok for check in checks)
+
+
+def test_an_operator_knows_its_module_and_line(trace: Trace) -> None:
+    fused = next(record for record in trace.graph_at(-1).nodes.values() if record.title == "layer_norm + gelu")
+    assert fused.about["module"] == "norm"
+    assert fused.about["source"] == "models.py:17: hidden = nn.functional.gelu(self.norm(self.up(x)))"
+    assert list(fused.parameters) == ["norm.weight", "norm.bias"]
+    assert fused.config["stays inside"] == ["f32[8,1]", "f32[8,1]", "f32[8,1]", "f32[8,64]"]
+
+
+def test_lineage_leads_from_a_kernel_to_the_captured_program(trace: Trace) -> None:
+    number, _ = next(item for item in trace.graph_at(-1).nodes.items() if item[1].title == "layer_norm + gelu")
+    captured = trace.graph_at("capture").nodes
+    assert [captured[one].title for one in trace.lineage(number).symbolic] == ["layer_norm", "gelu"]
+
+
+def test_a_pair_is_fused_with_its_score_or_was_never_tried(trace: Trace) -> None:
+    ids = ids_of(trace)
+    fused = trace.why_not_fused(ids["op4"], ids["op5"])
+    assert fused.verdict is Verdict.FUSED
+    assert dict(fused.judged[-1].score)["memory"] == 2048
+    first = trace.why_not_fused(ids["op1"], ids["op3"]).judged[0]
+    assert (first.verdict, first.reason) == (Verdict.REFUSED, "intermediate nodes between node1 & node2")
+    assert trace.why_not_fused(ids["op6"], ids["op7"]).verdict is Verdict.NEVER_TRIED
+    with pytest.raises(UnknownNameError, match="no step has both node 999"):
+        trace.why_not_fused(999, ids["op7"])
+
+
+def test_two_nodes_can_be_kept_apart(trace: Trace) -> None:
+    module, x = head()
+    other = watch(module, x, apart=[("op4", "op5")])
+    ids = ids_of(other)
+    answer = other.why_not_fused(ids["op4"], ids["op5"])
+    assert answer.verdict is Verdict.GROUPED
+    assert {pair.reason for pair in answer.judged[:-1]} == {"kept apart, as asked"}
+    rounds = [step for step in other.steps if step.pass_name == "fuse"]
+    assert other.stats(rounds[-1])["calls"] == 1 + trace.stats(next(s for s in trace.steps if s.at.round == 4))["calls"]
+    assert torch.equal(other.steps[-1].snapshot.results(other.examples)[0], module(x).detach()) or all(
+        check.ok for check in other.check()
+    )
+
+
+def test_a_file_has_the_same_steps_pairs_and_scores(trace: Trace, tmp_path: Path) -> None:
+    trace.save(tmp_path / "a.trace.json.gz")
+    loaded = Trace.load(tmp_path / "a.trace.json.gz")
+    assert str(loaded) == str(trace)
+    ids = ids_of(trace)
+    for pair in (("op4", "op5"), ("op1", "op3"), ("op6", "op7")):
+        one, other = (ids[name] for name in pair)
+        assert str(loaded.why_not_fused(one, other)) == str(trace.why_not_fused(one, other))
+    with pytest.raises(CircuitError, match="loaded from a file"):
+        loaded.check()
+
+
+def test_watching_changes_neither_code_nor_outputs() -> None:
+    module, x = head()
+    with torch.no_grad():
+        torch._dynamo.reset()
+        plain, [code] = run_and_get_code(torch.compile(module), x)
+        torch._dynamo.reset()
+        session = Session()
+        with listening(session):
+            watched = torch.compile(module)(x)
+        torch._dynamo.reset()
+    scheduling = session.compilations[0].scheduling
+    assert scheduling is not None
+    assert scheduling.code.partition("\n")[2] == code.partition("\n")[2]  # the first line counts compilations
+    assert torch.equal(plain, watched)
+
+
+def hooks() -> list[Any]:
+    """All that watching wraps for a time."""
+    import torch._inductor.compile_fx as compiling
+
+    logger = logging.getLogger(LOGGER)
+    methods = [GraphTransformObserver.__enter__, GraphTransformObserver.__exit__, compiling.compile_fx]
+    return [*methods, list(logger.handlers), logger.level, logger.propagate]
+
+
+def test_nothing_is_left_behind_after_an_error() -> None:
+    before = hooks()
+    inside: list[Any] = []
+
+    def fail() -> None:
+        inside.extend(hooks())
+        raise KeyError
+
+    with pytest.raises(KeyError), watching():
+        fail()
+    assert inside != before
+    assert hooks() == before
+
+
+def test_another_thread_is_not_heard() -> None:
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    with watching() as traces:
+        other = threading.Thread(target=lambda: torch.compile(double)(torch.ones(3)))
+        other.start()
+        other.join()
+    torch._dynamo.reset()
+    assert traces == []
+
+
+def test_each_graph_of_a_program_with_breaks_is_a_trace() -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        torch._dynamo.graph_break()
+        return y * 2
+
+    with torch.no_grad(), watching() as traces:
+        result = torch.compile(broken)(torch.ones(3))
+    torch._dynamo.reset()
+    assert torch.equal(result, torch.full((3,), 4.0))
+    titles = [[record.title for record in one.graph_at(0).nodes.values()][1:] for one in traces]
+    assert titles == [["add"], ["mul"]]
+    assert watch(broken, torch.ones(3)).steps[-1].notes == ("The program was compiled as 2 graphs; this is the first.",)
+
+
+def test_a_compilation_that_fails_is_a_trace_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(graph: Any) -> None:
+        raise RuntimeError("this pass fails")
+
+    monkeypatch.setattr(config, "post_grad_custom_pre_pass", fail)
+    with torch.no_grad(), watching() as traces, pytest.raises(Exception, match="this pass fails"):
+        torch.compile(head()[0])(head()[1])
+    torch._dynamo.reset()
+    assert len(traces) == 1
+    assert "this pass fails" in str(traces[0].steps[-1].error)
+    assert traces[0].steps[-1].snapshot.stats["calls"] == 19
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        (lambda: watch(3), DataTypeError, "expected a module or a function to compile, got int"),  # pyright: ignore[reportArgumentType]
+        (lambda: watch(lambda: 3), CircuitError, "compiled nothing of <lambda>"),
+        (lambda: watch(nn.ReLU(), torch.ones(2), mode="both"), UnknownNameError, "no mode named 'both'"),
+        (
+            lambda: record(nn.ReLU(), (torch.ones(2),), level=WATCHED, pipeline=["CSE"]),
+            ValueRangeError,
+            "runs its own passes",
+        ),
+    ],
+)
+def test_what_cannot_be_watched_is_said(asked: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        asked()
