@@ -1,7 +1,7 @@
 """The states behind lowering: loops and library calls, fused round by round, and the functions that run them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,8 @@ from explorer.trace import NodeKind, NodeRecord
 MAX_NAMES = 5
 """Maximum number of operators that the title of a call names."""
 CALL = "call "
+RESULT = ""
+"""The reader of the outputs, behind all nodes."""
 NO_WORK = ("NopKernelSchedulerNode",)
 
 
@@ -53,12 +55,14 @@ class Calls:
         return {node.name: node for node in self.graph.nodes if node.op != "output"}
 
     @cached_property
-    def writers(self) -> Mapping[str, str]:
-        """For each buffer the scheduler node that writes it first."""
-        found: dict[str, str] = {}
+    def sources(self) -> Mapping[str, Mapping[str, str]]:
+        """For each scheduler node and buffer that it reads, the node that wrote it last; none for inputs."""
+        written: dict[str, str] = {}
+        found: dict[str, dict[str, str]] = {}
         for node in self.scheduling.nodes:
-            for name in node.writes:
-                found.setdefault(name, node.name)
+            found[node.name] = {name: written[name] for name in node.reads if name in written}
+            written |= dict.fromkeys(node.writes, node.name)
+        found[RESULT] = written
         return found
 
     @cached_property
@@ -112,8 +116,9 @@ class Calls:
         for name in order:
             number = self.number_of(name)
             reads, read_parameters = self._reads(members[name], home)
-            found = [by_input[one] if one in by_input else self.number_of(home[self.writers[one]]) for one in reads]
-            nodes[number] = self._record(members[name], reads, read_parameters, home, functions.get(name))
+            found = [by_input[one] if group is None else self.number_of(group) for one, group in reads]
+            buffers = list(dict.fromkeys(one for one, _ in reads))
+            nodes[number] = self._record(members[name], buffers, read_parameters, home, functions.get(name))
             inputs[number] = tuple(dict.fromkeys(found))
         outputs = [self._output(name, by_input, home) for name in self.scheduling.outputs]
         lines = {
@@ -123,9 +128,8 @@ class Calls:
         return WatchedSnapshot(graph, module, "the program cannot be run up to here by itself", lines)
 
     def _output(self, name: str, by_input: Mapping[str, int], home: Mapping[str, str]) -> int | None:
-        if name in by_input:
-            return by_input[name]
-        return self.number_of(home[self.writers[name]]) if name in self.writers else None
+        written = self.sources[RESULT]
+        return self.number_of(home[written[name]]) if name in written else by_input.get(name)
 
     def _sorted(self, names: Sequence[str], members: Mapping[str, list[str]], home: Mapping[str, str]) -> list[str]:
         """The groups in the order of their nodes, each behind those that it reads."""
@@ -152,8 +156,8 @@ class Calls:
 
     def _groups_read(self, parts: Sequence[str], home: Mapping[str, str]) -> Iterable[str]:
         mine = home[parts[0]]
-        read = (name for part in parts for name in self.nodes[part].reads)
-        return dict.fromkeys(home[self.writers[n]] for n in read if n in self.writers and home[self.writers[n]] != mine)
+        written = (writer for part in parts for writer in self.sources[part].values())
+        return dict.fromkeys(home[writer] for writer in written if home[writer] != mine)
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
@@ -162,19 +166,19 @@ class Calls:
     def _place(self, part: str) -> int:
         return self._places[part]
 
-    def _reads(self, parts: Sequence[str], home: Mapping[str, str]) -> tuple[list[str], list[str]]:
-        """The buffers that a group reads from memory, and the parameters."""
+    def _reads(self, parts: Sequence[str], home: Mapping[str, str]) -> tuple[list[tuple[str, str | None]], list[str]]:
+        """The buffers that a group reads from memory, each with the group that wrote it, and the parameters."""
         mine = home[parts[0]]
-        reads: dict[str, None] = {}
+        reads: dict[tuple[str, str | None], None] = {}
         parameters: dict[str, None] = {}
         for part in parts:
             for name in self.nodes[part].reads:
-                if name in self.writers:
-                    if home[self.writers[name]] != mine:
-                        reads.setdefault(name)
-                elif name in self.states.numbers:
-                    reads.setdefault(name)
-                else:
+                writer = self.sources[part].get(name)
+                if writer is not None and home[writer] != mine:
+                    reads.setdefault((name, home[writer]))
+                elif writer is None and name in self.states.numbers:
+                    reads.setdefault((name, None))
+                elif writer is None:
                     parameters.setdefault(name)
         return list(reads), list(parameters)
 
@@ -182,7 +186,7 @@ class Calls:
         """The buffers of a group that reach memory: outputs, and what another group reads."""
         mine = home[parts[0]]
         written = dict.fromkeys(name for part in parts for name in self.nodes[part].writes)
-        outputs = set(self.scheduling.outputs)
+        outputs = {*self.scheduling.outputs, *self.scheduling.inputs}
         return [
             name
             for name in written
@@ -284,7 +288,21 @@ class Calls:
                 claimed.add(number)
         return parts.changes("lower", before.graph, after.graph, 0.0)
 
-    def grouping(self, names: Sequence[str], kernels: Sequence[HeardKernel], before: WatchedSnapshot) -> list[Change]:
+    def with_empty_nodes(self, kernels: Sequence[HeardKernel]) -> list[HeardKernel]:
+        """The kernels, with nodes that run nothing, such as a concatenation that its parts have written in place.
+
+        Such a node belongs to the kernel that writes the last of its parts, since that may read the whole, too.
+        """
+        home = {part: place for place, one in enumerate(kernels) for name in one.nodes for part in name.split("_")}
+        more: dict[int, list[str]] = {}
+        for node in self.scheduling.nodes:
+            places = [home[writer] for writer in self.sources[node.name].values() if writer in home]
+            if node.type in NO_WORK and places:
+                home[node.name] = max(places)
+                more.setdefault(max(places), []).append(node.name)
+        return [replace(one, nodes=(*one.nodes, *more.get(place, ()))) for place, one in enumerate(kernels)]
+
+    def grouping(self, kernels: Sequence[HeardKernel], before: WatchedSnapshot) -> list[Change]:
         """The changes of code generation: groups that are called as one function."""
         changes: list[Change] = []
         for kernel in kernels:

@@ -117,13 +117,13 @@ def _record_scheduling(
         if merged:
             timeline.note(f"{merged} {'pair was' if merged == 1 else 'pairs were'} fused.")
     if scheduling.kernels:
-        functions = {part: kernel for kernel in scheduling.kernels for part in kernel.nodes}
+        kernels = calls.with_empty_nodes(scheduling.kernels)
+        functions = {part: kernel for kernel in kernels for part in kernel.nodes}
         final = list(dict.fromkeys(kernel_key(functions[name]) if name in functions else name for name in names))
         before = timeline.snapshot
-        after = calls.state_of(
-            final, None if heard.compiled is None else partial(compiled_module, heard), scheduling.kernels
-        )
-        changes = calls.grouping(names, scheduling.kernels, before)
+        whole = None if heard.compiled is None else partial(compiled_module, heard)
+        after = calls.state_of(final, whole, kernels)
+        changes = calls.grouping(kernels, before)
         timeline.state(("codegen",), after, scheduling.codegen_seconds, changes)
 
 
