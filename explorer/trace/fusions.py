@@ -6,13 +6,11 @@ from enum import Enum
 
 from explorer.errors import UnknownNameError
 from explorer.trace.answers import Printable
-from explorer.trace.steps import Step
+from explorer.trace.steps import GROUPING, Step
 
 NO_REASON = "the compiler gave no reason"
 FITS = "it fits, but this step did not fuse it"
 """The words of a refusal for which the compiler that is watched gives none, and of a candidate that it did not take."""
-GROUPING = "codegen"
-"""The rule by which calls are written as one function: they are not fused."""
 
 
 class Verdict(Enum):

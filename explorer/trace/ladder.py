@@ -44,6 +44,8 @@ class Level:
     """Whether a symbolic circuit was compiled with `CompilerOptions`; otherwise a module by a pipeline of passes."""
     declines_matches: bool
     """Whether a rule that declines has matched; otherwise declining is part of its matching."""
+    tries_pairs: bool = False
+    """Whether a round of its compiler tries pairs of nodes; several pairs may become one node."""
     stage_depth: int
     """Number of stages of a path that are timed as one part of the compilation."""
     page_bytes_per_node: int
@@ -162,6 +164,7 @@ LEVELS: Mapping[str, Level] = {
             sizes=("calls", "moved bytes", "peak bytes"),
             size_stats=("calls", "moved_bytes", "peak_bytes"),
             begins="captured",
+            tries_pairs=True,
             origins="captured as",
             entries="tried at",
             rerun="explorer.watch(module, ...) compiles the module again",

@@ -26,6 +26,7 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
+from explorer.trace.ladder import LEVELS
 from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Refusal
 
@@ -37,6 +38,9 @@ More are counted.
 
 MAX_WAITING = 10 * MAX_NEAR_MISSES
 """Maximum number of near misses of a step that wait to be asked for; of more, those to keep are selected at once."""
+
+GROUPING = "codegen"
+"""The rule by which calls are written as one function: they are not fused."""
 
 _REASON = attrgetter("pattern", "entry", "kind.rank", "what")
 """The reason of a near miss, for counting: a member of an Enum is slow to hash, its rank is not."""
@@ -169,6 +173,10 @@ class Step:
                 if misses and not self.changed
                 else outcome
             )
+        if self.pairs:
+            fused, tried = self.pairs
+            made = len(self.rewrites)
+            return f"{fused} of {tried} pairs fused" + (f" into {made} call{'s' * (made > 1)}" if made else "")
         counts: dict[str, int] = {}
         for rewrite in self.rewrites:
             counts[rewrite.rule] = counts.get(rewrite.rule, 0) + 1
@@ -176,6 +184,15 @@ class Step:
         lost = f"; {len(self.lost)} lost a conflict" if self.lost else ""
         off = f"; {self.switched_off} switched off" if self.switched_off else ""
         return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}{off}"
+
+    @property
+    def pairs(self) -> tuple[int, int] | None:
+        """How many pairs of calls were fused, and how many fit; None if the step did not try pairs."""
+        if not LEVELS[self.level].tries_pairs or not self.matches or any(len(m.nodes) != 2 for m in self.matches):
+            return None
+        if any(rewrite.rule == GROUPING for rewrite in self.rewrites):
+            return None
+        return sum(len(rewrite.removed) - 1 for rewrite in self.rewrites), len(self.matches)
 
     @property
     def matters(self) -> bool:

@@ -36,6 +36,8 @@ def rules_text(index: TraceIndex, step: Step) -> str:
 def _outcome(step: Step) -> str:
     if step.error is not None:
         return "failed"
+    if step.pairs:
+        return f"{step.pairs[0]} of {plural(step.pairs[1], 'pair')} fused"
     if step.matches:
         return f"{len(step.rewrites)} of {len(step.matches)} {'match' if len(step.matches) == 1 else 'matches'}"
     if step.folds or step.reads:

@@ -113,9 +113,6 @@ def _record_scheduling(
         names = list(groups.members())
         after = calls.state_of(names, up_to(number)) if told.merges else timeline.snapshot
         timeline.round(("fuse", Stage("round", number)), told, calls.numbers, after, one.seconds)
-        merged = sum(len(merge.nodes) - 1 for merge in told.merges)
-        if merged:
-            timeline.note(f"{merged} {'pair was' if merged == 1 else 'pairs were'} fused.")
     if scheduling.kernels:
         kernels = calls.with_empty_nodes(scheduling.kernels)
         functions = {part: kernel for kernel in kernels for part in kernel.nodes}
