@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,7 @@ NEEDS_NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "query": ("entropy", "blackboard"),
         "count": ("and.nnf",),
         "time": ("blackboard", "--seconds", "0.1", "--batch", "2", "--device", "cpu", "--level", "kernels"),
+        "watch": ("linear.py:build", "--no-dashboard"),
         "html": ("blackboard", "-o", "page.html"),
         "svg": ("blackboard", "-o", "picture.svg"),
         "bench": ("compile", "--help"),
@@ -97,6 +99,8 @@ def entries(_: list[str]) -> dict[str, str]:
         "record": lambda: explorer.record(circuit, level="kernels"),
         "rerun": lambda: explorer.rerun(trace),
         "show": lambda: explorer.show(trace),
+        "watch": lambda: explorer.watch(torch.mm, torch.ones(2, 2), torch.ones(2, 2)),
+        "watching": lambda: _enter(explorer.watching()),
     }
     found = {name: "not called by this test" for name in explorer.__all__ if name not in calls}
     exec("from explorer import *", {})
@@ -112,10 +116,16 @@ def entries(_: list[str]) -> dict[str, str]:
     return found
 
 
+def _enter(context: AbstractContextManager[object]) -> None:
+    with context:
+        pass
+
+
 def commands(_: list[str]) -> dict[str, str]:
     """Return the commands that end otherwise than by success, or by saying what to install; and what they printed."""
     Path(TABLE).write_text("a,b\n" + "".join(f"{i % 3},{i % 2}\n" for i in range(60)))
     Path("and.nnf").write_text("nnf 3 2 2\nL 1\nL 2\nA 2 0 1\n")
+    Path("linear.py").write_text("import torch\ndef build():\n    return torch.nn.Linear(2, 2), (torch.ones(1, 2),)\n")
     runner = CliRunner()
     names = {command.name for command in app.registered_commands}
     found = {str(name): "not called by this test" for name in names - {*NEEDS_NOTHING, *NEEDS_EXTRA}}

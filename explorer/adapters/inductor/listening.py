@@ -7,6 +7,7 @@ of these tell is heard by methods of the present scheduler and its backends. All
 
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -367,7 +368,8 @@ def _hooks() -> Generator[None]:
 
 
 def _install() -> ExitStack:
-    import torch._inductor.compile_fx as compiling  # takes two seconds
+    with warnings.catch_warnings(action="ignore"):  # it imports deprecated parts of PyTorch
+        import torch._inductor.compile_fx as compiling  # takes two seconds
 
     stack = ExitStack()
     _wrap(stack, compiling, "compile_fx", _compile_fx)
