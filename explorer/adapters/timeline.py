@@ -80,10 +80,8 @@ class Timeline(Recording):
     ) -> None:
         """Record a state, and the changes that led to it."""
         self._begin(path, dict.fromkeys(change.rule for change in changes))
-        for number, one in enumerate(changes):
-            self._emit(MatchFound(number, one.rule, one.matched[0] if one.matched else -1, one.matched))
-        for number, one in enumerate(changes):
-            self._emit(Rewritten(number, one.rule, one.removed, one.added, one.seconds, "", one.became))
+        self._find(changes, after)
+        self._rewrite(changes)
         self._end(bool(changes), seconds, after)
 
     def unchanged(self, path: Sequence[Stage | str], seconds: float) -> None:
@@ -92,12 +90,19 @@ class Timeline(Recording):
         self._end(False, seconds, self.snapshot)
 
     def round(
-        self, path: Sequence[Stage | str], one: Round, added: Mapping[str, int], after: WatchedSnapshot, seconds: float
+        self,
+        path: Sequence[Stage | str],
+        one: Round,
+        added: Mapping[str, int],
+        after: WatchedSnapshot,
+        seconds: float,
+        changes: Sequence[Change] = (),
     ) -> None:
-        """Record a round of a scheduler; `added` are the numbers of merged nodes by name."""
+        """Record a round of a scheduler; `added` are the numbers of merged nodes by name, `changes` are no merges."""
         self._begin(path, (one.rule,))
         for number, pair in enumerate(one.candidates):
             self._emit(MatchFound(number, one.rule, pair.one, (pair.one, pair.other), "", pair.score))
+        self._find(changes, after, len(one.candidates))
         refusals = [refused(one.rule, *pair) for pair in one.refused]
         refusals += [refused(one.rule, p.one, p.other, p.why) for p in one.candidates if p.why and p.winner is None]
         if refusals:
@@ -109,7 +114,8 @@ class Timeline(Recording):
                 self._emit(MatchLost(number, pair.winner, shared, "score", pair.why))
         for merge in one.merges:
             self._emit(Rewritten(merge.candidate, one.rule, merge.nodes, (added[merge.name],), 0.0))
-        self._end(bool(one.merges), seconds, after)
+        self._rewrite(changes, len(one.candidates))
+        self._end(bool(one.merges or changes), seconds, after)
 
     def note(self, text: str) -> None:
         """Record a sentence about the last step."""
@@ -117,6 +123,18 @@ class Timeline(Recording):
 
     def _begin(self, path: Sequence[Stage | str], rules: Any) -> None:
         self._emit(StepStarted(StepPath.of(*path), self.level, tuple(rules)))
+
+    def _find(self, changes: Sequence[Change], after: WatchedSnapshot, first: int = 0) -> None:
+        """Record matches; a change that only adds nodes is about older nodes: a reader of them, one that they read."""
+        old, new = self.snapshot.graph, after.graph
+        for number, one in enumerate(changes, first):
+            near = [user for node in one.added for user in (*new.users[node], *new.inputs[node]) if user in old.nodes]
+            nodes = one.matched or tuple(near[:1]) or tuple(old.nodes)[:1]
+            self._emit(MatchFound(number, one.rule, nodes[0], nodes))
+
+    def _rewrite(self, changes: Sequence[Change], first: int = 0) -> None:
+        for number, one in enumerate(changes, first):
+            self._emit(Rewritten(number, one.rule, one.removed, one.added, one.seconds, "", one.became))
 
     def _end(self, changed: bool, seconds: float, after: WatchedSnapshot) -> None:
         self._emit(StepEnded(changed, seconds, after))
@@ -128,17 +146,32 @@ def refused(rule: str, one: int, other: int, reason: str) -> Refusal:
     return Refusal(rule, one, 1, other, RefusalKind.DECLINED, found=reason)
 
 
-def changes_between(rule: str, before: Graph[NodeRecord], after: Graph[NodeRecord], seconds: float) -> list[Change]:
+def changes_between(
+    rule: str,
+    before: Graph[NodeRecord],
+    after: Graph[NodeRecord],
+    seconds: float,
+    values: Mapping[int, Sequence[str]] | None = None,
+) -> list[Change]:
     """The changes between two states that share the numbers of what both have: connected parts that were replaced.
 
     A node that took over a reader, or the place of an output, belongs to the part of the node that had it before.
+    `values` are the names of what nodes compute, where names last: a value that is computed in both states ends a part.
     """
     parts = Parts()
     removed = [node for node in before.nodes if node not in after.nodes]
     added = [node for node in after.nodes if node not in before.nodes]
+    names = values or {}
+    old, new = ({name for node in nodes for name in names.get(node, ())} for nodes in (removed, added))
+    both = old & new
+    kept = {node: [name for name in names.get(node, ()) if name in both] for node in (*removed, *added)}
     for graph, nodes in ((before, removed), (after, added)):
+        inside = {node for node in nodes if not kept[node]}
         for node in nodes:
-            parts.join(node, *(read for read in graph.inputs[node] if read in set(nodes)))
+            parts.join(node, *(read for read in graph.inputs[node] if read in inside))
+    computed_by: dict[str, int] = {}
+    for node, found in kept.items():
+        parts.join(node, *(computed_by.setdefault(name, node) for name in found))
     rewired = [node for node in after.nodes if node in before.nodes and after.inputs[node] != before.inputs[node]]
     reads = [(before.inputs[node], after.inputs[node]) for node in rewired]
     for old, new in [*reads, (before.outputs, after.outputs)]:

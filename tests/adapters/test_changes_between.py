@@ -1,0 +1,42 @@
+"""The changes between two states of a watched compilation: which nodes belong together, and what is matched."""
+
+from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.timeline import Timeline, changes_between
+from explorer.graph import Graph
+from explorer.levels import Recorded, run_options
+from explorer.trace import WATCHED, NodeRecord, Recorder, RuleDescription, Trace
+from explorer.trace.trace_files import trace_to_json
+from explorer.trace.trace_reading import trace_from_json
+
+
+def graph_of(reads: dict[int, tuple[int, ...]], *outputs: int) -> Graph[NodeRecord]:
+    nodes = {node: NodeRecord(f"Op{node}", 1, {"results": ["f32[2]"], "bytes": 8}) for node in reads}
+    return Graph(nodes, reads, outputs)
+
+
+def record(before: Graph[NodeRecord], after: Graph[NodeRecord]) -> Trace:
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    rule = RuleDescription("change", "change", ("an operator",), WATCHED, "real", "", "")
+    timeline.begin(run_options(WATCHED, "x", ["change"]), [rule])
+    timeline.captured(WatchedSnapshot(before))
+    timeline.state(("change",), WatchedSnapshot(after), 0.0, changes_between("change", before, after, 0.0))
+    return Recorded(recorder, lambda *_: ((), None), None, None).trace(None)
+
+
+def test_a_pass_that_only_adds_nodes_is_about_an_older_node_beside_them_and_is_read_back():
+    before = graph_of({0: (), 1: (0,)}, 1)
+    trace = record(before, graph_of({0: (), 2: (0,), 1: (2,)}, 1))
+    for one in (trace, trace_from_json(trace_to_json(trace))):
+        assert [match.root in before.nodes for match in one.steps[1].matches] == [True]
+        assert [rewrite.added for rewrite in one.steps[1].rewrites] == [(2,)]
+
+
+def test_values_that_both_states_compute_end_a_part():
+    before = graph_of({0: (), 1: (0,), 2: (1,), 3: (2,), 4: (3,)}, 4)
+    after = graph_of({0: (), 5: (0,), 6: (5,)}, 6)
+    names = {1: ["a"], 2: ["b"], 3: ["c"], 4: ["d"], 5: ["b"], 6: ["d"]}
+    together = changes_between("change", before, after, 0.0)
+    assert [(change.removed, change.added) for change in together] == [((4, 3, 2, 1), (5, 6))]
+    parts = changes_between("change", before, after, 0.0, names)
+    assert [(change.removed, change.added) for change in parts] == [((2, 1), (5,)), ((4, 3), (6,))]
