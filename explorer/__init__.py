@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from explorer.adapters import watch, watching
+    from explorer.adapters.onnx.watching import watch_onnx
     from explorer.app.notebook.show import ask, show
     from explorer.app.queries.loading import load
     from explorer.compiler import TorchCompiler, rerun
@@ -30,6 +31,7 @@ _PLACES = {
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook.show",
     "watch": "explorer.adapters",
+    "watch_onnx": "explorer.adapters.onnx.watching",
     "watching": "explorer.adapters",
 }
 
@@ -46,6 +48,7 @@ __all__ = [
     "rerun",
     "show",
     "watch",
+    "watch_onnx",
     "watching",
 ]
 

@@ -28,7 +28,12 @@ class Kind:
 
 
 KINDS = (
-    Kind("an ONNX model", (".onnx",), None, lambda name: RECORD_MODULE),
+    Kind(
+        "an ONNX model",
+        (".onnx",),
+        None,
+        lambda name: f"watch it being optimized in Python: explorer.watch_onnx({name!r})",
+    ),
     Kind(
         "an exported program of PyTorch",
         (".pt2",),
