@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import lab, listings, queries, serve, show, time, trace, train, watch
+from explorer.app.commands import lab, listings, queries, serve, show, time, trace, train, validate, watch
 from explorer.app.commands.console import NAME, print_text, say_error, say_note
 from explorer.errors import CircuitError
 from explorer.packages import installed_version, missing_dependency
@@ -102,6 +102,7 @@ app.command("gallery")(listings.list_gallery)
 app.command("trace")(trace.trace)
 app.command("show")(show.show)
 app.command("rules")(listings.rules)
+app.command("validate")(validate.validate)
 app.command("train")(train.train)
 app.command("evaluate")(queries.evaluate)
 app.command("sample")(queries.sample)

@@ -1,11 +1,13 @@
-"""The types of the data in a trace file: what is missing or of another type is reported with its path in the file."""
+"""The types of the data in a trace file: what is missing or wrong is reported with its path; the same as a schema."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from explorer.files import MAX_VARIABLE
-from explorer.trace.ladder import Level
+from explorer.trace.ladder import LEVELS, Level
 
+TRACE_FORMAT = "circuit-explorer trace"
+VERSION = 2
 MAX_ID = 2**24 - 1
 """The largest id of a node: views keep arrays of this length."""
 MAX_COUNT = 2**53
@@ -21,6 +23,13 @@ Test = Callable[[Any], None]
 """Raises `_WrongDataError` unless a value is as expected."""
 
 
+class Form(NamedTuple):
+    """A test of a value, and the JSON schema of the values that pass it."""
+
+    test: Test
+    schema: Mapping[str, Any]
+
+
 class _WrongDataError(Exception):
     """A value that is not as expected; `path` leads to it, innermost key first."""
 
@@ -32,9 +41,29 @@ class _WrongDataError(Exception):
 def check_types(data: Mapping[str, Any], level: Level) -> None:
     """Check all data of a trace of version 2 but its options. Raises: ValueError naming the first wrong value."""
     try:
-        (CIRCUIT_TRACE if level.has_circuit else OPERATOR_TRACE)(data)
+        (CIRCUIT_TRACE if level.has_circuit else OPERATOR_TRACE).test(data)
     except _WrongDataError as error:
         raise ValueError(f"{''.join(reversed(error.path)).lstrip('.')} {error.text}") from None
+
+
+def trace_schema() -> dict[str, Any]:
+    """The JSON schema of a trace file: what `check_types` tests, and the format, version and options."""
+    options = {"type": "object", "properties": {"level": {"enum": list(LEVELS)}}}
+    head = {"format": {"const": TRACE_FORMAT}, "version": {"const": VERSION}, "options": options}
+    of_circuit = [name for name, level in LEVELS.items() if level.has_circuit]
+    without = {"required": ["level"], "properties": {"level": {"enum": [x for x in LEVELS if x not in of_circuit]}}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"{TRACE_FORMAT}, version {VERSION}",
+        "description": "docs/trace-format.md explains the fields. Readers ignore unknown fields.",
+        "type": "object",
+        "required": list(head),
+        "properties": head,
+        "if": {"properties": {"options": without}},
+        "then": OPERATOR_TRACE.schema,
+        "else": CIRCUIT_TRACE.schema,
+        "$defs": DEFINITIONS,
+    }
 
 
 def _short(value: Any) -> str:
@@ -42,111 +71,130 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-# ---------------------------------------------------------------------- tests of a value
+# ---------------------------------------------------------------------- forms of a value
+
+DEFINITIONS: dict[str, Mapping[str, Any]] = {}
+"""The schemas of forms with a name, which others refer to."""
 
 
-def _is(name: str, *types: type) -> Test:
+def _named(name: str, form: Form) -> Form:
+    DEFINITIONS[name] = form.schema
+    return Form(form.test, _reference(name))
+
+
+def _reference(name: str) -> Mapping[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _is(name: str, json_type: str, *types: type) -> Form:
     """Accept values of one of these types; a bool is not an int."""
 
     def test(value: Any) -> None:
         if type(value) not in types:
             raise _WrongDataError(value, name)
 
-    return test
+    return Form(test, {"type": json_type})
 
 
-def _between(least: int, largest: int) -> Test:
+def _between(least: int, largest: int) -> Form:
     def test(value: Any) -> None:
         if type(value) is not int or not least <= value <= largest:
             raise _WrongDataError(value, f"an integer from {least} to {largest}")
 
-    return test
+    return Form(test, {"type": "integer", "minimum": least, "maximum": largest})
 
 
-def _one_of(known: Collection[str]) -> Test:
+def _one_of(known: Collection[str]) -> Form:
     def test(value: Any) -> None:
         if value not in known:
             raise _WrongDataError(value, f"one of {', '.join(known)}")
 
-    return test
+    return Form(test, {"enum": list(known)})
 
 
-def _anything(value: Any, depth: int = 0) -> None:
+def _test_anything(value: Any, depth: int = 0) -> None:
     """Any data, if it is not nested deeply."""
     if isinstance(value, list | dict):
         if depth == MAX_DEPTH:
             raise _WrongDataError(value, f"data that is at most {MAX_DEPTH} levels deep")
         inner: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         for item in inner:
-            _anything(item, depth + 1)
+            _test_anything(item, depth + 1)
 
 
-def _maybe(test: Test) -> Test:
+def _maybe(form: Form) -> Form:
     """As tested, or null."""
-    return lambda value: None if value is None else test(value)
+
+    def test(value: Any) -> None:
+        if value is not None:
+            form.test(value)
+
+    return Form(test, {"anyOf": [{"type": "null"}, form.schema]})
 
 
-def _list_of(test: Test) -> Test:
+def _list_of(form: Form) -> Form:
     def test_list(value: Any) -> None:
         if type(value) not in (list, tuple):
             raise _WrongDataError(value, "a list")
         for position, item in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            _test_at(f"[{position}]", item, test)
+            _test_at(f"[{position}]", item, form)
 
-    return test_list
+    return Form(test_list, {"type": "array", "items": form.schema})
 
 
-def _row(*tests: Test, optional: int = 0) -> Test:
-    """A list with one value for each test; the last `optional` values may be missing."""
-    counts = range(len(tests) - optional, len(tests) + 1)
+def _row(*forms: Form, optional: int = 0) -> Form:
+    """A list with one value for each form; the last `optional` values may be missing."""
+    counts = range(len(forms) - optional, len(forms) + 1)
 
     def test_row(value: Any) -> None:
         if not isinstance(value, list | tuple) or len(value) not in counts:  # pyright: ignore[reportUnknownArgumentType]
-            raise _WrongDataError(value, f"a list of {len(tests)} values")
-        for position, (item, test) in enumerate(zip(value, tests, strict=False)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            _test_at(f"[{position}]", item, test)
+            raise _WrongDataError(value, f"a list of {len(forms)} values")
+        for position, (item, form) in enumerate(zip(value, forms, strict=False)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            _test_at(f"[{position}]", item, form)
 
-    return test_row
+    bounds = {"minItems": counts[0], "maxItems": counts[-1]}
+    return Form(test_row, {"type": "array", "prefixItems": [form.schema for form in forms], **bounds})
 
 
-def _mapping_of(test: Test) -> Test:
+def _mapping_of(form: Form) -> Form:
     def test_mapping(value: Any) -> None:
         if type(value) is not dict:
             raise _WrongDataError(value, "an object")
         for name, item in value.items():  # pyright: ignore[reportUnknownVariableType]
-            _test_at(f".{name}", item, test)
+            _test_at(f".{name}", item, form)
 
-    return test_mapping
+    return Form(test_mapping, {"type": "object", "additionalProperties": form.schema})
 
 
-def _record(required: Mapping[str, Test], optional: Mapping[str, Test] | None = None) -> Test:
+def _record(required: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
     """An object with these fields; unknown fields are ignored."""
 
     def test_record(value: Any) -> None:
         if type(value) is not dict:
             raise _WrongDataError(value, "an object")
-        for name, test in required.items():
+        for name, form in required.items():
             if name not in value:
                 raise _WrongDataError(value, f"an object with the field {name}")
-            _test_at(f".{name}", value[name], test)
-        for name, test in (optional or {}).items():
+            _test_at(f".{name}", value[name], form)
+        for name, form in (optional or {}).items():
             if name in value:
-                _test_at(f".{name}", value[name], test)
+                _test_at(f".{name}", value[name], form)
 
-    return test_record
+    properties = {name: form.schema for name, form in {**required, **(optional or {})}.items()}
+    return Form(test_record, {"type": "object", "required": list(required), "properties": properties})
 
 
-def _all(*tests: Test) -> Test:
+def _all(*forms: Form) -> Form:
     def test_all(value: Any) -> None:
-        for test in tests:
-            test(value)
+        for form in forms:
+            form.test(value)
 
-    return test_all
+    return Form(test_all, {"allOf": [form.schema for form in forms]})
 
 
-def _test_at(step: str, value: Any, test: Test) -> None:
+def _test_at(step: str, value: Any, form: Form) -> None:
     try:
-        test(value)
+        form.test(value)
     except _WrongDataError as error:
         error.path.append(step)
         raise
@@ -154,46 +202,54 @@ def _test_at(step: str, value: Any, test: Test) -> None:
 
 # ---------------------------------------------------------------------- the data of a trace
 
-TEXT, FLAG = _is("a string", str), _is("true or false", bool)
-NUMBER = _is("a number", int, float)
-INTEGER, COUNT, SIZE = _is("an integer", int), _between(0, MAX_COUNT), _between(1, MAX_COUNT)
+TEXT, FLAG = _is("a string", "string", str), _is("true or false", "boolean", bool)
+NUMBER = _is("a number", "number", int, float)
+ANYTHING = Form(_test_anything, {})
+INTEGER, COUNT, SIZE = _is("an integer", "integer", int), _between(0, MAX_COUNT), _between(1, MAX_COUNT)
 ID = _between(0, MAX_ID)
 IDS, COUNTS, TEXTS, NUMBERS = _list_of(ID), _list_of(COUNT), _list_of(TEXT), _list_of(NUMBER)
 
-PARAMETER_CONFIG = _all(_mapping_of(_anything), _record({}, {"shape": _maybe(COUNTS)}))
+PARAMETER_CONFIG = _all(_mapping_of(ANYTHING), _record({}, {"shape": _maybe(COUNTS)}))
 PARAMETER_NODE = _row(TEXT, SIZE, PARAMETER_CONFIG, COUNTS)
 FORM = _record({"shape": COUNTS, "nodes": _list_of(PARAMETER_NODE), "outputs": _list_of(_row(COUNT, COUNT))})
 PARAMETER = _record({"form": COUNT, "leaves": _list_of(TEXTS)})
 UNITS = {"num_input_units": _maybe(COUNT), "arity": _maybe(COUNT)}
-LAYER_CONFIG = _all(_mapping_of(_anything), _record({"num_output_units": SIZE}, UNITS))
-OPERATOR_CONFIG = _all(_mapping_of(_anything), _record({"results": TEXTS, "bytes": COUNT}))
-NESTED_CONFIG = _all(_mapping_of(_anything), _record({}, UNITS))
-ABOUT = _all(_mapping_of(_anything), _record({}, {"module": TEXT, "modules": TEXTS}))
+LAYER_CONFIG = _all(_mapping_of(ANYTHING), _record({"num_output_units": SIZE}, UNITS))
+OPERATOR_CONFIG = _all(_mapping_of(ANYTHING), _record({"results": TEXTS, "bytes": COUNT}))
+NESTED_CONFIG = _all(_mapping_of(ANYTHING), _record({}, UNITS))
+ABOUT = _all(_mapping_of(ANYTHING), _record({}, {"module": TEXT, "modules": TEXTS}))
 SCOPES = _list_of(_list_of(_between(0, MAX_VARIABLE)))
 
 
-def _node(config: Test, depth: int = 0) -> Test:
-    def nested(value: Any) -> None:
+def _node(config: Form, depth: int = 0) -> Form:
+    def test_nested(value: Any) -> None:
         if depth == MAX_DEPTH:
             raise _WrongDataError(value, f"at most {MAX_DEPTH} nodes inside each other")
-        _node(NESTED_CONFIG, depth + 1)(value)
+        _node(NESTED_CONFIG, depth + 1).test(value)
 
+    nested = Form(test_nested, _reference("nested_node"))
     inside = {"about": ABOUT, "parameters": _mapping_of(PARAMETER), "nested": _mapping_of(nested)}
     names = {"type": TEXT, "kind": TEXT, "title": TEXT}
     return _record({**names, "folds": SIZE, "config": config}, {"scope": _maybe(SCOPES), **inside})
 
 
-def _refusal(value: Any, depth: int = 0) -> None:
+def _refusal(depth: int = 0) -> Form:
     """A refusal, which may contain refusals of a sub-pattern."""
-    if depth == MAX_DEPTH:
-        raise _WrongDataError(value, f"at most {MAX_DEPTH} refusals inside each other")
-    inner = _list_of(lambda one: _refusal(one, depth + 1))
-    names = {"what": TEXT, "parameter_path": TEXT, "inner": inner, "found": _anything, "wanted": _anything}
-    _record({"pattern": TEXT, "root": ID, "entry": COUNT, "node": ID, "kind": TEXT}, names)(value)
+
+    def test_inner(value: Any) -> None:
+        if depth == MAX_DEPTH:
+            raise _WrongDataError(value, f"at most {MAX_DEPTH} refusals inside each other")
+        _refusal(depth + 1).test(value)
+
+    inner = _list_of(Form(test_inner, _reference("refusal")))
+    names = {"what": TEXT, "parameter_path": TEXT, "inner": inner, "found": ANYTHING, "wanted": ANYTHING}
+    return _record({"pattern": TEXT, "root": ID, "entry": COUNT, "node": ID, "kind": TEXT}, names)
 
 
+_named("nested_node", _node(NESTED_CONFIG))
+REFUSAL = _named("refusal", _refusal())
 READ = _record({"kind": _one_of(READ_KINDS), "copied_bytes": COUNT, "index": _list_of(_list_of(_row(ID, COUNT)))})
-FOLD = {"level": COUNT, "node": ID, "type": TEXT, "key": _list_of(_row(TEXT, _anything)), "members": IDS}
+FOLD = {"level": COUNT, "node": ID, "type": TEXT, "key": _list_of(_row(TEXT, ANYTHING)), "members": IDS}
 LIFETIME = {"start": COUNT, "end": COUNT, "bytes": COUNT, "offset": _maybe(COUNT)}
 BUFFER = _record({"id": ID, "type": TEXT, **LIFETIME, "users": IDS, "accesses": TEXTS})
 LISTING = _list_of(_row(ID, TEXT))
@@ -215,7 +271,7 @@ STEP = _record(
         "changed": FLAG,
         "stats": _mapping_of(INTEGER),
         "matches": _list_of(_row(TEXT, ID, IDS, TEXT, _list_of(_row(TEXT, NUMBER)), optional=1)),
-        "refusals": _list_of(_refusal),
+        "refusals": _list_of(REFUSAL),
         "refusals_over": _mapping_of(SIZE),
         "lost": _list_of(_row(COUNT, COUNT, ID, TEXT, TEXT, TEXT, optional=1)),
         "rewrites": _list_of(_row(COUNT, TEXT, IDS, IDS, TEXT, IDS, optional=1)),
@@ -224,7 +280,7 @@ STEP = _record(
         "error": _maybe(TEXT),
     },
     {
-        "memory": MEMORY,
+        "memory": _named("memory", MEMORY),
         "notes": TEXTS,
         "operator": APPLIED,
         "reads": _list_of(_row(_maybe(ID), TEXT, TEXT, COUNT, COUNT, TEXT)),
@@ -240,15 +296,15 @@ LAYERS = _list_of(_record({"id": COUNT}, {"name": _maybe(TEXT)}))
 OTHERS = {"layers": _list_of(_row(ID, TEXT, TEXT, SIZE, IDS)), "tried": _list_of(TEXTS), "times": _maybe(TIMES)}
 
 
-def _trace(config: Test, circuit: Test) -> Test:
+def _trace(name: str, config: Form, circuit: Form) -> Form:
     """The data of a trace with such a config of nodes."""
-    rows = {"steps": _list_of(STEP), "nodes": _list_of(_node(config)), "parameters": _list_of(FORM)}
-    return _record({"rules": _list_of(RULE), "circuit": circuit, **rows}, OTHERS)
+    rows = {
+        "steps": _list_of(_named("step", STEP)),
+        "nodes": _list_of(_named(f"{name}_node", _node(config))),
+        "parameters": _list_of(_named("parameter_graph", FORM)),
+    }
+    return _record({"rules": _list_of(_named("rule", RULE)), "circuit": circuit, **rows}, OTHERS)
 
 
-CIRCUIT_TRACE = _trace(LAYER_CONFIG, _maybe(_record({"layers": LAYERS})))
-OPERATOR_TRACE = _trace(OPERATOR_CONFIG, _is("null", type(None)))
-
-
-TRACE_FORMAT = "circuit-explorer trace"
-VERSION = 2
+CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS})))
+OPERATOR_TRACE = _trace("operator", OPERATOR_CONFIG, _is("null", "null", type(None)))
