@@ -1,6 +1,7 @@
 """`circuit-explorer watch`: compiles a module by torch.compile, and opens what the compiler did in the dashboard."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -22,6 +23,9 @@ def watch(
             help="FILE.py:FUNCTION, whose code is run: it returns a module and a tuple of inputs; or a circuit",
         ),
     ],
+    adapter: Annotated[
+        str | None, typer.Option(help="the compiler, if not torch.compile: an adapter, for which NAME|FILE is a source")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
     ] = None,
@@ -40,6 +44,7 @@ def watch(
     Each pass over the graph, each round of fusion with its candidates and refusals, and the code of each kernel is a
     step. The compiler's caches of graphs are off, and the program is run once.
     """
+    from explorer.adapters.finding import watch_by
     from explorer.app.circuits import load_source
 
     if dashboard is None:
@@ -48,9 +53,12 @@ def watch(
         require("the dashboard", "ui", *UI)  # and not after the compilation
     if out is not None:
         check_output(out, source)
-    found = load_source(source)
-    with notes().status("Compiling by torch.compile"):
-        trace = recorder_of(found, source, WATCHED)()
+    if adapter is None:
+        make_trace = recorder_of(load_source(source), source, WATCHED)
+    else:
+        make_trace = partial(watch_by, adapter, source)
+    with notes().status(f"Compiling by {adapter or 'torch.compile'}"):
+        trace = make_trace()
     print_text(str(trace))
     if out is not None:
         save(trace, out)
