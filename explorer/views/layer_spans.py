@@ -15,9 +15,9 @@ OTHER: NodeKind = "operator"
 
 
 def layer_spans(index: TraceIndex, step: int, memory: MemoryRecord) -> list[LayerSpanView]:
-    """Return the layers in the order in which they run after a step; none if they are too many, or not known."""
+    """Return the layers in the order in which they run after a step; none if too many, not known, or nothing runs."""
     starts = _starts(index, step, memory)
-    if len(starts) > MAX_SPANS:
+    if not 0 < len(starts) <= MAX_SPANS:
         return []
     ends = [*(start for start, _ in starts[1:]), len(memory.order)]
     runs = [memory.order[start:end] for (start, _), end in zip(starts, ends, strict=True)]

@@ -1,5 +1,7 @@
 """The changes between two states of a watched compilation: which nodes belong together, and what is matched."""
 
+from pathlib import Path
+
 from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.adapters.timeline import Timeline, changes_between
 from explorer.graph import Graph
@@ -7,6 +9,7 @@ from explorer.levels import Recorded, run_options
 from explorer.trace import WATCHED, NodeRecord, Recorder, RuleDescription, Trace
 from explorer.trace.trace_files import trace_to_json
 from explorer.trace.trace_reading import trace_from_json
+from tests.trace.showing_everything import show_everything
 
 
 def graph_of(reads: dict[int, tuple[int, ...]], *outputs: int) -> Graph[NodeRecord]:
@@ -40,3 +43,11 @@ def test_values_that_both_states_compute_end_a_part():
     assert [(change.removed, change.added) for change in together] == [((4, 3, 2, 1), (5, 6))]
     parts = changes_between("change", before, after, 0.0, names)
     assert [(change.removed, change.added) for change in parts] == [((2, 1), (5,)), ((4, 3), (6,))]
+
+
+def test_a_state_in_which_nothing_runs_can_be_shown(tmp_path: Path):
+    view = NodeRecord("View.reshape", 1, {"results": ["f32[2]"], "bytes": 8}, kind="view")
+    before = graph_of({0: (), 1: (0,)}, 1)
+    trace = record(before, Graph({0: view}, {0: ()}, (0,)))
+    assert trace.steps[1].snapshot.stats["calls"] == 0
+    show_everything(trace_from_json(trace_to_json(trace)), tmp_path)

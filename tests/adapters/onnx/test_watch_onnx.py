@@ -75,7 +75,7 @@ def test_bytes_of_a_symbolic_dimension_are_those_of_the_inputs():
     assert list(first.parameters) == ["w1"]
     default = explorer.watch_onnx(mlp("batch").SerializeToString())
     assert default.examples[0].shape == (2, 32)
-    with pytest.raises(CircuitError, match="ONNX Runtime cannot run this state on these inputs: .*x"):
+    with pytest.raises(CircuitError, match=r"ONNX Runtime cannot run this state on these inputs: .*x"):
         default.steps[0].snapshot.results((torch.zeros(2, 31),))
 
 
