@@ -1,0 +1,85 @@
+"""The log of XLA's pass `fusion`: which producer was fused into which consumer, and which was refused, and why.
+
+With TF_CPP_VMODULE=instruction_fusion=5 it names the consumer of every refusal; with =3 that of some.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+MESSAGE = re.compile(r"fusion\.cc:\d+\] +(.*)")
+NAME = r"%?([\w.\-]+)"
+CONSIDERED = re.compile(rf"Considering fusion of: {NAME} = .* with operand {NAME}$")
+ASKED = re.compile(r"Evaluating fusion: producer '([^']+)' into consumer '([^']+)'")
+FUSED = re.compile(rf"Fusing {NAME} = .* into {NAME} = ")
+CREATED = re.compile(rf"created new fusion: {NAME} = ")
+REFUSED = re.compile(rf"not fusing operand {NAME} = .*? because (.+)")
+NOT_FUSIBLE = re.compile(rf"Operand \({NAME} = .*\) is (not fusible)$")
+
+
+class Decision(NamedTuple):
+    """A producer, and the consumer that it was fused into, or refused for a reason.
+
+    `is_told` is False if the log does not name the consumer of a refusal: it is the last one that was named.
+    """
+
+    producer: str
+    consumer: str
+    reason: str = ""
+    is_told: bool = True
+
+
+@dataclass(slots=True)
+class FusionRun:
+    """The decisions of one run of the pass over one module, in order; `roots` has the first consumer of each fusion."""
+
+    decisions: list[Decision] = field(default_factory=list[Decision])
+    roots: dict[str, str] = field(default_factory=dict[str, str])
+    is_complete: bool = False
+
+    def names(self) -> set[str]:
+        """The instructions from before the run that its decisions name."""
+        return {name for one in self.decisions for name in one[:2]} - set(self.roots)
+
+    def groups(self) -> Mapping[str, list[str]]:
+        """The instructions from before the run in each fusion, its root first; a producer may be in several."""
+        found: dict[str, dict[str, None]] = {}
+        owners = {root: fusion for fusion, root in self.roots.items()}
+        for one in self.decisions:
+            if not one.reason:
+                fusion = owners.get(one.consumer, one.consumer)
+                group = found.setdefault(fusion, {self.roots.get(fusion, fusion): None})
+                group |= found.get(one.producer, {one.producer: None})
+        return {fusion: list(members) for fusion, members in found.items()}
+
+
+def parse_log(text: str) -> Iterator[FusionRun]:
+    """Yield the runs that a log tells of; the last one is not complete if the log is truncated."""
+    run, last = FusionRun(), ""
+    asked: dict[str, str] = {}
+    for line in text.splitlines():
+        if (message := MESSAGE.search(line)) is None:
+            continue
+        said = message[1]
+        if found := CONSIDERED.match(said):
+            asked[found[2]] = last = found[1]
+        elif found := ASKED.match(said):
+            asked[found[1]] = last = found[2]
+        elif found := FUSED.match(said):
+            asked.clear()
+            last = found[2]
+            run.decisions.append(Decision(found[1], last))
+        elif found := CREATED.match(said):
+            run.roots[found[1]], last = last, found[1]
+        elif found := REFUSED.match(said) or NOT_FUSIBLE.match(said):
+            is_told = found[1] in asked
+            last = asked.get(found[1], last)
+            asked.clear()
+            run.decisions.append(Decision(found[1], last, found[2].rstrip("."), is_told))
+        elif said.startswith("Fusion count: "):
+            run.is_complete = True
+            yield run
+            run, last = FusionRun(), ""
+    if run.decisions:
+        yield run

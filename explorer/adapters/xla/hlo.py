@@ -1,0 +1,169 @@
+"""A parser of HLO text, as XLA dumps it: computations, their instructions, and the source lines of these.
+
+It never fails: `HloModule.missing` says what a truncated or invalid text lacks. Its time grows with the length.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PureWindowsPath
+
+INSTRUCTION = re.compile(r"(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([a-z][\w\-]*)\(")
+COMPUTATION = re.compile(r"(ENTRY )?%?([\w.\-]+)[ (].*\{$")
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}()\[\],]')
+"""Strings, brackets and commas; a string that does not end reaches the end of the text."""
+COMMENT = re.compile(r"/\*[^*]*\*/")
+ARRAY = re.compile(r"\b([a-z]([a-z0-9]*))\[((?:<=)?\d{1,18}(?:,(?:<=)?\d{1,18})*)?\](\{[^}]*\})?")
+SETTING = re.compile(r'\b(\w+)=(?:"((?:[^"\\]|\\.)*+)"|(\w+))')
+TABLE_ROW = re.compile(r"(\d{1,18}) (.*)")
+NAME = re.compile(r"[\w.\-]+")
+CALLS = ("calls", "to_apply", "body", "condition", "branch_computations", "true_computation", "false_computation")
+"""The attributes that name computations."""
+MAX_BITS = 2**64
+"""Maximum size of a value; a larger one has an invalid shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction; `results` are its types without layouts, `frame` is the number of its location in a table."""
+
+    name: str
+    opcode: str
+    results: tuple[str, ...]
+    layouts: tuple[str, ...]
+    num_bytes: int
+    operands: tuple[str, ...]
+    attributes: Mapping[str, str]
+    called: tuple[str, ...]
+    op_name: str
+    source: str
+    frame: int
+    is_root: bool
+    text: str
+
+
+@dataclass(slots=True)
+class HloModule:
+    """Computations as instructions by name, each behind those that it reads; without `entry` if the text has none."""
+
+    entry: str = ""
+    computations: dict[str, dict[str, Instruction]] = field(default_factory=dict[str, dict[str, Instruction]])
+    locations: dict[int, str] = field(default_factory=dict[int, str])
+    """The source line of each stack frame: `model.py:12`."""
+    missing: list[str] = field(default_factory=list[str])
+
+
+def parse_hlo(text: str, known: dict[str, Instruction | None]) -> HloModule:
+    """Parse a module; `known` keeps instructions by their text, for the next states of the same module."""
+    module, tables = HloModule(), dict[str, dict[int, str]]()
+    table, current, unread = "", "", 0
+    for raw in text.splitlines():
+        line = raw.strip()
+        if line.startswith("}"):
+            current = ""
+        elif current and line:
+            if line not in known:
+                known[line] = _instruction(line)
+            one = known[line]
+            unread += one is None
+            if one is not None:
+                module.computations[current].setdefault(one.name, one)
+        elif line.endswith("{") and (header := COMPUTATION.match(line)) is not None:
+            current = header[2]
+            module.computations.setdefault(current, {})
+            module.entry = current if header[1] else module.entry
+        elif (row := TABLE_ROW.match(line)) is not None:
+            tables.setdefault(table, {})[int(row[1])] = row[2]
+        else:
+            table = line or table
+    dropped = sum(_drop_undefined(instructions) for instructions in module.computations.values())
+    told = {
+        f"the text ends inside of the computation {current}": bool(current),
+        f"{unread} lines are not instructions of HLO": unread,
+        f"{dropped} operands are not defined before they are read": dropped,
+        "there is no entry computation": not module.computations.get(module.entry),
+    }
+    module.missing = [what for what, is_so in told.items() if is_so]
+    files = {key: name.strip('"') for key, name in tables.get("FileNames", {}).items()}
+    rows = {key: _settings(row) for key, row in tables.get("FileLocations", {}).items()}
+    for frame, text in tables.get("StackFrames", {}).items():
+        row = rows.get(_number(_settings(text).get("file_location_id", "")), {})
+        module.locations[frame] = _location(files.get(_number(row.get("file_name_id", "")), ""), row.get("line", ""))
+    return module
+
+
+def bytes_of(shape: str) -> int:
+    """The size of a value in bytes, of a tuple that of its parts: 10 for `(s32[], bf16[3]{0})`; 0 if invalid."""
+    total = 0
+    for kind, rest, sizes, _ in ARRAY.findall(shape):
+        digits = re.search(r"\d{1,3}", rest)  # f32, s4, f8e4m3fn; a token has none, and no bytes
+        bits = 8 if kind == "pred" else int(digits[0]) if digits else 0
+        for size in filter(None, sizes.split(",")):
+            bits = min(bits * int(size.removeprefix("<=")), MAX_BITS)
+        total += -(-bits // 8)
+    return total if 8 * total < MAX_BITS else 0
+
+
+def split_list(text: str, start: int) -> tuple[list[str], int]:
+    """Split a list at its commas, up to the bracket that closes it; returns the items, and the position behind it."""
+    items, depth, begin = list[str](), 0, start
+    for token in TOKEN.finditer(text, start):
+        depth += (token[0] in "([{") - (token[0] in ")]}")
+        if depth < 0 or (depth == 0 and token[0] == ","):
+            items.append(text[begin : token.start()].strip())
+            begin = token.end()
+        if depth < 0:
+            return [item for item in items if item], begin
+    return [item for item in (*items, text[begin:].strip()) if item], len(text)
+
+
+def _instruction(line: str) -> Instruction | None:
+    found = INSTRUCTION.match(COMMENT.sub("", line))
+    if found is None:
+        return None
+    operands, end = split_list(found.string, found.end())
+    parts = (part.partition("=") for part in split_list(found.string, end)[0])
+    attributes = {name: value for name, equal, value in parts if equal}
+    metadata, arrays = _settings(attributes.pop("metadata", "")), ARRAY.findall(found[3])
+    if found[4] in ("constant", "parameter"):
+        attributes["value"], operands = ", ".join(operands), []
+    return Instruction(
+        found[2],
+        found[4],
+        tuple(f"{kind}[{sizes}]" for kind, _, sizes, _ in arrays) or (found[3],),
+        tuple(layout for *_, layout in arrays),
+        bytes_of(found[3]),
+        tuple(one.rpartition(" ")[2].removeprefix("%") for one in operands),
+        attributes,
+        tuple(dict.fromkeys(name for call in CALLS for name in NAME.findall(attributes.get(call, "")))),
+        metadata.get("op_name", ""),
+        _location(metadata.get("source_file", ""), metadata.get("source_line", "")),
+        _number(metadata.get("stack_frame_id", "")),
+        found[1] is not None,
+        found.string.partition(", metadata={")[0],
+    )
+
+
+def _drop_undefined(instructions: dict[str, Instruction]) -> int:
+    """Drop the operands that are not defined before they are read; returns their number."""
+    seen, dropped = set[str](), 0
+    for name, one in instructions.items():
+        if not seen.issuperset(one.operands):
+            defined = tuple(operand for operand in one.operands if operand in seen)
+            dropped += len(one.operands) - len(defined)
+            instructions[name] = replace(one, operands=defined)
+        seen.add(name)
+    return dropped
+
+
+def _settings(text: str) -> dict[str, str]:
+    return {name: quoted or word for name, quoted, word in SETTING.findall(text)}
+
+
+def _location(file: str, line: str) -> str:
+    return f"{PureWindowsPath(file).name}:{line}" if file and line.isdecimal() else ""
+
+
+def _number(text: str) -> int:
+    """A number of a table, of which 0 has no row."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0

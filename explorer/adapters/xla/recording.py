@@ -1,0 +1,186 @@
+"""`watch_xla`: the dump of a compilation by XLA as a trace."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from explorer import errors
+from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.timeline import Timeline, changes_between
+from explorer.adapters.xla.dump import FIRST, LAST, Dump, find_dump, read_text
+from explorer.adapters.xla.fusion_log import FusionRun
+from explorer.adapters.xla.hlo import HloModule, Instruction, parse_hlo
+from explorer.adapters.xla.states import HloStates, round_of
+from explorer.errors import FileFormatError, UnknownNameError, UserCodeError
+from explorer.levels import Change, Recorded, run_options
+from explorer.packages import require
+from explorer.trace import WATCHED, Check, Recorder, Refusal, RuleDescription, Trace
+
+FUNCTION = re.compile(r"(.+\.py):(\w+)")
+LOGGING = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "instruction_fusion=5"}
+FUSION = "fusion"
+"""The pass whose decisions are logged."""
+MIN_KNOWN = 0.9
+"""Minimum share of the instructions that a run of the fusion pass names, which the module has if the run is its."""
+NO_LOG = (
+    "The dump has no log of this pass, so its reasons are unknown: set TF_CPP_MIN_LOG_LEVEL=0 and "
+    "TF_CPP_VMODULE=instruction_fusion=5, and write the output into a file of the folder that ends in .log."
+)
+PURPOSES: Mapping[str, str] = {
+    "algsimp": "Simplify algebra: x * 1 is x, and a division by a constant is a multiplication.",
+    "call-inliner": "Replace calls by the instructions of the computation that they call.",
+    "cse": "Compute equal instructions once.",
+    "dce": "Remove instructions that nothing reads.",
+    FUSION: "Fuse a producer into a consumer, so that its value is not written to memory.",
+    "fusion-wrapper": "Make single instructions fusions of their own, for the code generator.",
+    "layout-assignment": "Choose the order of axes in memory.",
+}
+"""The purposes of passes that change most programs."""
+
+
+def watch_xla(source: str | Path, module: str = "") -> Trace:
+    """Return the trace of a compilation by XLA.
+
+    `source` is a folder that XLA dumped into, with the log of its fusion pass if a file there ends in `.log`; or
+    FILE.py:FUNCTION, a function that returns a function of JAX and a tuple of its arguments. FILE.py is executed, with
+    all rights of the user, in a process of its own, on JAX_PLATFORMS, by default `cpu`. `module` names a module of a
+    dump with several, by default the largest.
+
+    Raises: UnknownNameError for an unknown file, function, folder or module; MissingPackageError without jax;
+    UserCodeError if the user's code or its compilation fails; DataTypeError if the function returns anything else;
+    FileFormatError for a folder without a dump.
+    """
+    found = FUNCTION.fullmatch(str(source))
+    if found is None:
+        return _trace(find_dump(Path(source), module), "", {}, "XLA")
+    file = Path(found[1]).resolve()
+    if not file.is_file():
+        raise UnknownNameError(f"file not found: {found[1]!r}; the form is FILE.py:FUNCTION")
+    require("watching XLA", "watch", "jax")
+    with TemporaryDirectory() as folder:
+        version = _run(file, found[2], Path(folder))["version"]
+        lines = {f"{file.name}:{n}": text.strip() for n, text in enumerate(read_text(file).splitlines(), 1)}
+        return _trace(find_dump(Path(folder), module), found[2], lines, f"XLA, jax {version}")
+
+
+def _run(file: Path, name: str, folder: Path) -> Mapping[str, Any]:
+    """Compile the user's function in a process of its own. Raises: the error that happened there."""
+    environment = {"JAX_PLATFORMS": "cpu", **os.environ, **LOGGING, "JAX_ENABLE_COMPILATION_CACHE": "false"}
+    command = [sys.executable, "-P", str(Path(__file__).with_name("running.py")), str(file), name, str(folder)]
+    output, told = folder / "output.txt", folder / "told.json"
+    with output.open("wb") as stream:
+        code = subprocess.run(command, env=environment, stderr=stream, check=False).returncode
+    where = f"{file.name}:{name}"
+    if not told.is_file():
+        _, begins, trace = read_text(output).rpartition("Traceback (most recent call last)")
+        raise UserCodeError(
+            f"{where}: its process ended with code {code}; its last output:\n{(begins + trace)[-4_000:]}"
+        )
+    result = json.loads(read_text(told))
+    if "error" in result:
+        raise getattr(errors, result["error"])(f"{where}: {result['message']}")
+    return result
+
+
+def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) -> Trace:
+    """The trace of a dump. Raises: FileFormatError if no file of it has an entry computation."""
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    names = dict.fromkeys(str(path[-1]) for path, _ in dump.files if path[-1] != FIRST)
+    subject = subject or dump.name.partition(".")[2]
+    options = run_options(WATCHED, subject, list(names), compiler=compiler)
+    timeline.begin(options, [_rule(name) for name in names])
+    states = HloStates(timeline.numbers.__next__, lines)
+    known: dict[str, Instruction | None] = {}
+    present: HloModule | None = None
+    body: str | None = None
+    missing = [f"The dump has further modules: {', '.join(dump.others)}."] if dump.others else []
+    for path, file in dump.files:
+        header, _, text = read_text(file).partition("\n")
+        if text == body:
+            if path[-1] != LAST:
+                timeline.unchanged(path, 0.0)
+            continue
+        module, numbers = parse_hlo(text, known), states.numbers
+        missing += [f"{file.name}: {one}." for one in module.missing]
+        if all(one.opcode == "tuple" for one in module.computations.get(module.entry, {}).values()):
+            continue
+        run = _take_run(present, dump.runs) if present is not None and path[-1] == FUSION else None
+        after = states.state_of(module, {} if run is None else run.groups(), "is_scheduled=true" in header)
+        if present is None:
+            timeline.captured(after)
+        elif run is not None:
+            _record_fusion(timeline, path, run, present, (numbers, states.numbers), after)
+        else:
+            _record(timeline, path, after)
+        present, body = module, text
+    if present is None:
+        raise FileFormatError(f"{dump.name} has no complete state. {' '.join(missing)}")
+    for one in missing:
+        timeline.note(one)
+    return Recorded(recorder, _explain, None, None).trace(None)
+
+
+def _record(timeline: Timeline, path: tuple[Any, ...], after: WatchedSnapshot) -> None:
+    """Record a pass; one that only changed settings or layouts is about the nodes that have them."""
+    rule, before = str(path[-1]), timeline.snapshot.graph
+    other = tuple(node for node, record in after.graph.nodes.items() if before.nodes.get(node, record) is not record)
+    changes = changes_between(rule, before, after.graph, 0.0) or [Change(rule, other, (), (), 0.0)] * bool(other)
+    if changes:
+        timeline.state(path, after, 0.0, changes)
+        if rule == FUSION:
+            timeline.note(NO_LOG)
+    elif rule != LAST:
+        timeline.unchanged(path, 0.0)
+
+
+def _record_fusion(
+    timeline: Timeline,
+    path: tuple[Any, ...],
+    run: FusionRun,
+    module: HloModule,
+    numbers: tuple[Mapping[str, int], Mapping[str, int]],
+    after: WatchedSnapshot,
+) -> None:
+    """Record the fusion pass over a module by its decisions, with the numbers of instructions before and after it."""
+    one, left = round_of(FUSION, run, module.computations[module.entry], *numbers)
+    merged = {node for merge in one.merges for node in (*merge.nodes, numbers[1][merge.name])}
+    others = [
+        Change(FUSION, removed, removed, added, 0.0)
+        for change in changes_between(FUSION, timeline.snapshot.graph, after.graph, 0.0)
+        for removed, added in [[tuple(n for n in nodes if n not in merged) for nodes in (change.removed, change.added)]]
+        if removed or added
+    ]
+    timeline.round(path, one, numbers[1], after, 0.0, others)
+    timeline.note(f"{len(one.candidates)} pairs were fused into {len(one.merges)} fusions.")
+    if left:
+        timeline.note(f"{left} decisions are about instructions of called computations, or name no consumer.")
+    if not run.is_complete:
+        timeline.note("The log of this pass is truncated: later decisions are unknown.")
+
+
+def _take_run(module: HloModule, runs: list[FusionRun]) -> FusionRun | None:
+    """Take the run that is about a module: the one with the most instructions of it."""
+    present = {name for instructions in module.computations.values() for name in instructions}
+    known = [(len(run.names() & present), run) for run in runs if run.decisions]
+    fitting = [(count, run) for count, run in known if count >= MIN_KNOWN * len(run.names())]
+    found = max(fitting, key=lambda item: item[0], default=(0, None))[1]
+    runs[:] = [run for run in runs if run is not found]
+    return found
+
+
+def _rule(name: str) -> RuleDescription:
+    entries = ("a producer", "a consumer") if name == FUSION else ("an instruction",)
+    return RuleDescription(name, name, entries, WATCHED, "real", PURPOSES.get(name, ""), "", guarded=name == FUSION)
+
+
+def _explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
+    """The first refusal of a node in a step: nothing is asked again."""
+    found = (miss.refusal for miss in trace.steps[step].refusals if miss.refusal.pattern == pattern)
+    return (), next((one for one in found if node in (one.root, one.node)), None)
