@@ -6,6 +6,7 @@ from pathlib import Path
 
 from explorer.adapters.xla.fusion_log import FusionRun, parse_log
 from explorer.errors import FileFormatError, UnknownNameError, unknown_name
+from explorer.files import read_bytes
 from explorer.trace import Stage
 
 STATE = re.compile(
@@ -17,8 +18,6 @@ START = "pipeline-start"
 TOP = "HLO_passes"
 """The start of the names of the pipelines that no other one contains."""
 FIRST, LAST = "before optimizations", "after optimizations"
-MAX_BYTES = 2**28
-"""Maximum size of a file."""
 HOW = "make a dump with XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_pass_re=.*'"
 
 
@@ -68,10 +67,5 @@ def find_dump(folder: Path, module: str) -> Dump:
 
 
 def read_text(path: Path) -> str:
-    """Read a file of a dump. Raises: FileFormatError for a file that is too large, or cannot be read."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise FileFormatError(f"{path} has {path.stat().st_size:,} bytes; at most {MAX_BYTES:,} are read")
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error}") from error
+    """Read a file of a dump. Raises: FileFormatError if it cannot be read."""
+    return read_bytes(path).decode("utf-8", errors="replace")

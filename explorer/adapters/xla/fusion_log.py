@@ -38,9 +38,14 @@ class FusionRun:
     roots: dict[str, str] = field(default_factory=dict[str, str])
     is_complete: bool = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it fused nothing."""
+        return all(one.reason for one in self.decisions)
+
     def names(self) -> set[str]:
         """The instructions from before the run that its decisions name."""
-        return {name for one in self.decisions for name in one[:2]} - set(self.roots)
+        return {name for one in self.decisions for name in one[:2] if name} - set(self.roots)
 
     def groups(self) -> Mapping[str, list[str]]:
         """The instructions from before the run in each fusion, its root first; a producer may be in several."""
@@ -55,7 +60,7 @@ class FusionRun:
 
 
 def parse_log(text: str) -> Iterator[FusionRun]:
-    """Yield the runs that a log tells of; the last one is not complete if the log is truncated."""
+    """Yield the runs with decisions that a log tells of; the last one is not complete if the log is truncated."""
     run, last = FusionRun(), ""
     asked: dict[str, str] = {}
     for line in text.splitlines():
@@ -79,7 +84,8 @@ def parse_log(text: str) -> Iterator[FusionRun]:
             run.decisions.append(Decision(found[1], last, found[2].rstrip("."), is_told))
         elif said.startswith("Fusion count: "):
             run.is_complete = True
-            yield run
+            if run.decisions:
+                yield run
             run, last = FusionRun(), ""
     if run.decisions:
         yield run

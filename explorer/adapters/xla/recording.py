@@ -26,8 +26,6 @@ FUNCTION = re.compile(r"(.+\.py):(\w+)")
 LOGGING = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "instruction_fusion=5"}
 FUSION = "fusion"
 """The pass whose decisions are logged."""
-MIN_KNOWN = 0.9
-"""Minimum share of the instructions that a run of the fusion pass names, which the module has if the run is its."""
 NO_LOG = (
     "The dump has no log of this pass, so its reasons are unknown: set TF_CPP_MIN_LOG_LEVEL=0 and "
     "TF_CPP_VMODULE=instruction_fusion=5, and write the output into a file of the folder that ends in .log."
@@ -92,7 +90,7 @@ def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) ->
     """The trace of a dump. Raises: FileFormatError if no file of it has an entry computation."""
     recorder = Recorder()
     timeline = Timeline((recorder,))
-    names = dict.fromkeys(str(path[-1]) for path, _ in dump.files if path[-1] != FIRST)
+    names = dict.fromkeys([*(str(path[-1]) for path, _ in dump.files if path[-1] != FIRST), FUSION])
     subject = subject or dump.name.partition(".")[2]
     options = run_options(WATCHED, subject, list(names), compiler=compiler)
     timeline.begin(options, [_rule(name) for name in names])
@@ -111,7 +109,9 @@ def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) ->
         missing += [f"{file.name}: {one}." for one in module.missing]
         if all(one.opcode == "tuple" for one in module.computations.get(module.entry, {}).values()):
             continue
-        run = _take_run(present, dump.runs) if present is not None and path[-1] == FUSION else None
+        if present is not None:
+            _record_idle(timeline, dump.runs, present, module, numbers)
+        run = _take_run(dump.runs, present) if present is not None and path[-1] == FUSION else None
         after = states.state_of(module, {} if run is None else run.groups(), "is_scheduled=true" in header)
         if present is None:
             timeline.captured(after)
@@ -122,6 +122,7 @@ def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) ->
         present, body = module, text
     if present is None:
         raise FileFormatError(f"{dump.name} has no complete state. {' '.join(missing)}")
+    _record_idle(timeline, dump.runs, present, HloModule(), states.numbers)
     for one in missing:
         timeline.note(one)
     return Recorded(recorder, _explain, None, None).trace(None)
@@ -165,14 +166,27 @@ def _record_fusion(
         timeline.note("The log of this pass is truncated: later decisions are unknown.")
 
 
-def _take_run(module: HloModule, runs: list[FusionRun]) -> FusionRun | None:
-    """Take the run that is about a module: the one with the most instructions of it."""
-    present = {name for instructions in module.computations.values() for name in instructions}
-    known = [(len(run.names() & present), run) for run in runs if run.decisions]
-    fitting = [(count, run) for count, run in known if count >= MIN_KNOWN * len(run.names())]
-    found = max(fitting, key=lambda item: item[0], default=(0, None))[1]
+def _record_idle(
+    timeline: Timeline, runs: list[FusionRun], present: HloModule, following: HloModule, numbers: Mapping[str, int]
+) -> None:
+    """Record runs that fused nothing, in the last state that has all their instructions."""
+    for run in [run for run in runs if run.is_idle and run.names() <= _names(present)]:
+        if run.names() <= _names(following):
+            continue
+        runs.remove(run)
+        _record_fusion(timeline, (FUSION,), run, present, (numbers, numbers), timeline.snapshot)
+
+
+def _take_run(runs: list[FusionRun], module: HloModule) -> FusionRun | None:
+    """Take the run over a module: of those whose instructions it has, the one with the most."""
+    fitting = [run for run in runs if not run.is_idle and run.names() <= _names(module)]
+    found = max(fitting, key=lambda run: len(run.names()), default=None)
     runs[:] = [run for run in runs if run is not found]
     return found
+
+
+def _names(module: HloModule) -> set[str]:
+    return {name for instructions in module.computations.values() for name in instructions}
 
 
 def _rule(name: str) -> RuleDescription:

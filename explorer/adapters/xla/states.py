@@ -86,7 +86,8 @@ class HloStates:
         config |= {"read_bytes": read_bytes, "parameter_bytes": 0}
         layouts = [layout for layout in one.layouts if layout not in ("", _default_layout(layout))]
         config |= {"layout": layouts} if layouts else {}
-        config |= {name: text for name, text in one.attributes.items() if name not in SETTINGS_LEFT_OUT}
+        settings = {name: text for name, text in one.attributes.items() if name not in SETTINGS_LEFT_OUT}
+        config |= {"fusion kind" if name == "kind" else name: text for name, text in settings.items()}
         computing, title, code = [one], one.opcode, ""
         if one.opcode == "fusion":
             computing = [each for each in inside if each.opcode not in HIDDEN] or [one]

@@ -1,7 +1,8 @@
 """The log of the fusion pass is read: decisions, their consumers and reasons."""
 
 from explorer.adapters.xla.fusion_log import Decision, parse_log
-from tests.adapters.xla.recorded import LOG, text_of
+from explorer.adapters.xla.hlo import parse_hlo
+from tests.adapters.xla.recorded import FUSED, LOG, SOFTMAX, text_of
 
 
 def test_a_log_has_the_fused_groups_and_the_refusals():
@@ -35,3 +36,16 @@ def test_a_truncated_log_ends_early():
 
 def test_other_lines_are_ignored():
     assert list(parse_log("instruction_fusion.cc:1] \nfusion.cc:x] Fusing\n\0 fusion.cc:12] Fusing %a into %b\n")) == []
+
+
+def test_the_fused_pairs_give_the_fusions_that_xla_dumped():
+    states = [path for path in sorted(SOFTMAX.iterdir()) if path.name < FUSED and "after_dot-library" in path.name]
+    modules = [parse_hlo(path.read_text(), {}) for path in (*states, SOFTMAX / FUSED)]
+    before, after = (module.computations[module.entry] for module in modules)
+    (run,) = parse_log(text_of(LOG))
+    groups = run.groups()
+    assert set(after) - set(before) == set(groups)
+    assert set(before) - set(after) <= {name for members in groups.values() for name in members}
+    for fusion, members in groups.items():
+        read = {name for member in members for name in before[member].operands} - set(members)
+        assert {run.roots.get(name, name) for name in after[fusion].operands} == read

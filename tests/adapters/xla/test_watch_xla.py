@@ -102,7 +102,8 @@ def test_only_the_scheduled_state_has_a_listing(trace):
 def test_a_log_that_names_few_consumers_gives_the_same_pairs(tmp_path, trace):
     folder = copied(tmp_path)
     lines = [line for line in text_of(LOG).splitlines() if "Considering" not in line]
-    (folder / LOG).write_text("\n".join(lines))
+    first = "I0 instruction_fusion.cc:653] Operand (%reduce_max.3 = f32[] parameter(0)) is not fusible"
+    (folder / LOG).write_text("\n".join([first, *lines]))
     short, full = fusion_of(watch_xla(folder)), fusion_of(trace)
     assert [match.nodes for match in short.matches] == [match.nodes for match in full.matches]
     told = {(one.refusal.root, one.refusal.node, one.refusal.found) for one in short.refusals}
@@ -138,6 +139,32 @@ def test_the_largest_of_several_modules_is_shown_and_another_one_by_its_name(tmp
     assert watch_xla(folder, module="jit_neg").steps[0].snapshot.stats["calls"] == 1
     with pytest.raises(UnknownNameError, match=r"no module named 'jit_x'; known are: module_0001.jit_forward"):
         watch_xla(folder, module="jit_x")
+
+
+def test_a_run_that_fused_nothing_is_a_round_of_refusals(tmp_path):
+    state = """HloModule f
+ENTRY %main (x: f32[8], y: f32[8]) -> f32[8] {{
+  %x = f32[8]{{0}} parameter(0)
+  %y = f32[8]{{0}} parameter(1)
+  %one = f32[8]{{0}} sort(%x), dimensions={{0}}
+  ROOT %{name} = f32[8]{{0}} add(%one, %y)
+}}
+"""
+    (tmp_path / "module_0001.f.before_optimizations.txt").write_text(state.format(name="two"))
+    (tmp_path / "module_0001.f.0001.HLO_passes.after_fusion-wrapper.txt").write_text(state.format(name="three"))
+    log = "I0 0 instruction_fusion.cc:142] Evaluating fusion: producer 'one' into consumer 'two'.\n"
+    log += "I0 0 instruction_fusion.cc:687] not fusing operand %one = f32[8]{0} sort(%x) because it sorts.\n"
+    (tmp_path / "any.log").write_text(log + "I0 0 instruction_fusion.cc:784] Fusion count: 0\n")
+    found = watch_xla(tmp_path)
+    assert [(str(step.path), step.changed) for step in found.steps] == [
+        ("capture", True),
+        ("fusion", False),
+        ("fusion-wrapper", True),
+    ]
+    names = named(found, 0)
+    (missed,) = found.steps[1].refusals
+    assert (missed.refusal.root, missed.refusal.node, missed.refusal.found) == (names["one"], names["two"], "it sorts")
+    trace_from_json(trace_to_json(found))
 
 
 def test_a_loop_is_one_node_with_a_note(tmp_path):
