@@ -129,16 +129,21 @@ def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) ->
 
 
 def _record(timeline: Timeline, path: tuple[Any, ...], after: WatchedSnapshot) -> None:
-    """Record a pass; one that only changed settings or layouts is about the nodes that have them."""
-    rule, before = str(path[-1]), timeline.snapshot.graph
-    other = tuple(node for node, record in after.graph.nodes.items() if before.nodes.get(node, record) is not record)
-    changes = changes_between(rule, before, after.graph, 0.0) or [Change(rule, other, (), (), 0.0)] * bool(other)
-    if changes:
+    rule = str(path[-1])
+    if changes := _changes(rule, timeline.snapshot, after):
         timeline.state(path, after, 0.0, changes)
         if rule == FUSION:
             timeline.note(NO_LOG)
     elif rule != LAST:
         timeline.unchanged(path, 0.0)
+
+
+def _changes(rule: str, before: WatchedSnapshot, after: WatchedSnapshot) -> list[Change]:
+    """The changes of a pass; those of settings and layouts alone are one change, about the nodes that have them."""
+    old = before.graph.nodes
+    other = tuple(node for node, record in after.graph.nodes.items() if old.get(node, record) is not record)
+    found = changes_between(rule, before.graph, after.graph, 0.0)
+    return found or ([Change(rule, other, (), (), 0.0)] if other else [])
 
 
 def _record_fusion(
@@ -152,14 +157,17 @@ def _record_fusion(
     """Record the fusion pass over a module by its decisions, with the numbers of instructions before and after it."""
     one, left = round_of(FUSION, run, module.computations[module.entry], *numbers)
     merged = {node for merge in one.merges for node in (*merge.nodes, numbers[1][merge.name])}
-    others = [
-        Change(FUSION, removed, removed, added, 0.0)
-        for change in changes_between(FUSION, timeline.snapshot.graph, after.graph, 0.0)
-        for removed, added in [[tuple(n for n in nodes if n not in merged) for nodes in (change.removed, change.added)]]
-        if removed or added
-    ]
+    others: list[Change] = []
+    for change in _changes(FUSION, timeline.snapshot, after):
+        removed, added = (tuple(n for n in nodes if n not in merged) for nodes in (change.removed, change.added))
+        if removed or added or not (change.removed or change.added):
+            others.append(Change(FUSION, removed or change.matched, removed, added, 0.0))
     timeline.round(path, one, numbers[1], after, 0.0, others)
+    members = [name for group in run.groups().values() for name in group]
+    again = len(members) - len(set(members))
     timeline.note(f"{len(one.candidates)} pairs were fused into {len(one.merges)} fusions.")
+    if again:
+        timeline.note(f"{again} copies of instructions were made, because several consumers had the same producer.")
     if left:
         timeline.note(f"{left} decisions are about instructions of called computations, or name no consumer.")
     if not run.is_complete:

@@ -39,7 +39,7 @@ class HloStates:
     lines: Mapping[str, str]
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     records: dict[str, NodeRecord] = field(default_factory=dict[str, NodeRecord])
-    _made: dict[tuple[int, ...], NodeRecord] = field(default_factory=dict[tuple[int, ...], NodeRecord])
+    _made: dict[tuple[int, ...], tuple[NodeRecord, Any]] = field(default_factory=dict[tuple[int, ...], Any])
 
     def state_of(self, module: HloModule, new: Mapping[str, Any], is_scheduled: bool) -> WatchedSnapshot:
         """The state of a module; `new` are names that mean other instructions than before if these differ."""
@@ -66,12 +66,12 @@ class HloStates:
         return WatchedSnapshot(graph, None, "a state of XLA cannot be run by itself", lines)
 
     def _record_of(self, one: Instruction, read_bytes: int, module: HloModule) -> NodeRecord:
-        """The record of an instruction, made once for the same text, which the parser keeps as one object."""
+        """The record of an instruction, made once for the objects of the parser, which are kept so that ids last."""
         inside = [each for name in one.called for each in module.computations.get(name, {}).values()]
         key = (id(one), read_bytes, *map(id, inside))
         if key not in self._made:
-            self._made[key] = self._make_record(one, read_bytes, inside, module)
-        return self._made[key]
+            self._made[key] = (self._make_record(one, read_bytes, inside, module), (one, inside))
+        return self._made[key][0]
 
     def _make_record(
         self, one: Instruction, read_bytes: int, inside: list[Instruction], module: HloModule

@@ -167,6 +167,23 @@ ENTRY %main (x: f32[8], y: f32[8]) -> f32[8] {{
     trace_from_json(trace_to_json(found))
 
 
+def test_a_fusion_that_no_state_has_is_told_by_its_pair_alone(tmp_path):
+    folder = copied(tmp_path)
+    state = text_of(FUSED).partition("ENTRY")[0] + "ENTRY" + text_of(BEFORE).partition("ENTRY")[2]
+    (folder / BEFORE).write_text(state)
+    for path in folder.glob("*.00*.txt"):
+        path.unlink()
+    (folder / FUSED).write_text(state.replace("dimensions={1}", "dimensions={0}"))
+    log = "I0 instruction_fusion.cc:848] Fusing %exp.1 = f32[] exponential(%a) into %div.7 = f32[] divide(%a)\n"
+    (folder / LOG).write_text(log + "I0 instruction_fusion.cc:855] created new fusion: %lost = f32[] fusion(%a)\n")
+    step = fusion_of(watch_xla(folder))
+    names = named(watch_xla(folder), 0)
+    assert step.matches[0].nodes == (names["exp.1"], names["div.7"])
+    assert [(one.removed, one.added) for one in step.applied] == [((), ())]
+    assert "The log of this pass is truncated: later decisions are unknown." in step.notes
+    trace_from_json(trace_to_json(watch_xla(folder)))
+
+
 def test_a_loop_is_one_node_with_a_note(tmp_path):
     text = """ENTRY %main (x: f32[8]) -> f32[8] {
   %x = f32[8]{0} parameter(0)
