@@ -135,7 +135,7 @@ def _instruction(line: str) -> Instruction | None:
         bytes_of(found[3]),
         tuple(one.rpartition(" ")[2].removeprefix("%") for one in operands),
         attributes,
-        tuple(dict.fromkeys(name for call in CALLS for name in NAME.findall(attributes.get(call, "")))),
+        tuple(dict.fromkeys(name for key in attributes if key in CALLS for name in NAME.findall(attributes[key]))),
         metadata.get("op_name", ""),
         _location(metadata.get("source_file", ""), metadata.get("source_line", "")),
         _number(metadata.get("stack_frame_id", "")),

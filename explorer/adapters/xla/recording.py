@@ -18,7 +18,7 @@ from explorer.adapters.xla.fusion_log import FusionRun
 from explorer.adapters.xla.hlo import HloModule, Instruction, parse_hlo
 from explorer.adapters.xla.states import HloStates, round_of
 from explorer.errors import FileFormatError, UnknownNameError, UserCodeError
-from explorer.levels import Change, Recorded, run_options
+from explorer.levels import Change, Recorded, pause_garbage_collection, run_options
 from explorer.packages import require
 from explorer.trace import WATCHED, Check, Recorder, Refusal, RuleDescription, Trace
 
@@ -86,6 +86,7 @@ def _run(file: Path, name: str, folder: Path) -> Mapping[str, Any]:
     return result
 
 
+@pause_garbage_collection()
 def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) -> Trace:
     """The trace of a dump. Raises: FileFormatError if no file of it has an entry computation."""
     recorder = Recorder()

@@ -72,7 +72,7 @@ def test_instructions_of_other_versions_and_forms():
     one = instruction("%k = s32[2,2]{1,0} constant({ { 1, 2 }, { 3, 4 } })")
     assert (one.operands, one.attributes["value"]) == ((), "{ { 1, 2 }, { 3, 4 } }")
     one = instruction("%w = (s32[], f32[2]) while(%t), condition=%c, body=%b", "  %t = (s32[], f32[2]) parameter(0)")
-    assert one.called == ("b", "c")
+    assert one.called == ("c", "b")
 
 
 def test_what_a_text_lacks_is_said():

@@ -202,7 +202,7 @@ def test_a_loop_is_one_node_with_a_note(tmp_path):
         "View.get-tuple-element",
     ]
     loop = list(snapshot.graph.nodes.values())[2]
-    assert loop.config["note"] == "while runs step, test; its bytes are those of its operands and its result, once"
+    assert loop.config["note"] == "while runs test, step; its bytes are those of its operands and its result, once"
     assert (loop.config["bytes"], loop.config["read_bytes"]) == (36, 36)
 
 
