@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from explorer.errors import FileFormatError
+
 MESSAGE = re.compile(r"fusion\.cc:\d+\] +(.*)")
 NAME = r"%?([\w.\-]+)"
 CONSIDERED = re.compile(rf"Considering fusion of: {NAME} = .* with operand {NAME}$")
@@ -16,6 +18,9 @@ FUSED = re.compile(rf"Fusing {NAME} = .* into {NAME} = ")
 CREATED = re.compile(rf"created new fusion: {NAME} = ")
 REFUSED = re.compile(rf"not fusing operand {NAME} = .*? because (.+)")
 NOT_FUSIBLE = re.compile(rf"Operand \({NAME} = .*\) is (not fusible)$")
+
+MAX_COPIES = 1_000_000
+"""Maximum number of instructions in all fusions."""
 
 
 class Decision(NamedTuple):
@@ -47,16 +52,24 @@ class FusionRun:
         """The instructions from before the run that its decisions name."""
         return {name for one in self.decisions for name in one[:2] if name} - set(self.roots)
 
-    def groups(self) -> Mapping[str, list[str]]:
-        """The instructions from before the run in each fusion, its root first; a producer may be in several."""
+    def groups(self) -> Mapping[str, dict[str, None]]:
+        """The instructions from before the run in each fusion, its root first; a producer may be in several.
+
+        Raises: FileFormatError if these are too many, as no program has them.
+        """
         found: dict[str, dict[str, None]] = {}
         owners = {root: fusion for fusion, root in self.roots.items()}
+        copied = 0
         for one in self.decisions:
             if not one.reason:
                 fusion = owners.get(one.consumer, one.consumer)
                 group = found.setdefault(fusion, {self.roots.get(fusion, fusion): None})
-                group |= found.get(one.producer, {one.producer: None})
-        return {fusion: list(members) for fusion, members in found.items()}
+                added = found.get(one.producer, {one.producer: None})
+                copied += len(added)
+                if copied > MAX_COPIES:
+                    raise FileFormatError(f"the log fuses more than {MAX_COPIES:,} copies of instructions")
+                group |= added
+        return found
 
 
 def parse_log(text: str) -> Iterator[FusionRun]:

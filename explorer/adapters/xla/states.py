@@ -9,6 +9,7 @@ from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.adapters.timeline import Candidate, Merge, Round
 from explorer.adapters.xla.fusion_log import FusionRun
 from explorer.adapters.xla.hlo import HloModule, Instruction
+from explorer.errors import FileFormatError
 from explorer.graph import Graph
 from explorer.trace import NodeKind, NodeRecord
 
@@ -23,6 +24,8 @@ MAX_NAMES = 5
 """Maximum number of operators that a title names, and of source lines."""
 MAX_CHARACTERS = 80
 """Maximum length of a constant."""
+MAX_EDGES = 2_000_000
+"""Maximum number of reads in a state, through tuples, too."""
 SAME_FUSION = "{} (both are in one fusion in the end)"
 BRANCHES = ("async-start", "call", "conditional", "while")
 NOTE = "{} runs {}; its bytes are those of its operands and its result, once"
@@ -46,20 +49,33 @@ class HloStates:
         entry = module.computations[module.entry]
         numbers, records = dict[str, int](), dict[str, NodeRecord]()
         inputs: dict[int, tuple[int, ...]] = {}
+        tuples: dict[str, list[str]] = {}
+        edges = 0
         for name, one in entry.items():
+            reads = list(
+                dict.fromkeys(read for each in dict.fromkeys(one.operands) for read in tuples.get(each, (each,)))
+            )
+            edges += len(reads)
+            if edges > MAX_EDGES:
+                raise FileFormatError(
+                    f"{module.entry} has more than {MAX_EDGES:,} reads, the most that a state may have"
+                )
             if one.opcode == "tuple":
+                tuples[name] = reads
                 continue
-            reads = _reads(one, entry)
-            record, before = self._record_of(one, sum(read.num_bytes for read in reads), module), self.records.get(name)
+            record, before = (
+                self._record_of(one, sum(entry[read].num_bytes for read in reads), module),
+                self.records.get(name),
+            )
             if before is not None and (record is before or record == before):
                 record, number = before, self.numbers[name]
             else:
                 keeps = before is not None and before.type == record.type and name not in new
                 number = self.numbers[name] if keeps else self.fresh()
             numbers[name], records[name] = number, record
-            inputs[number] = tuple(numbers[read.name] for read in reads)
-        root = next((one for one in entry.values() if one.is_root), next(reversed(entry.values())))
-        outputs = tuple(numbers[one.name] for one in (_reads(root, entry) if root.opcode == "tuple" else [root]))
+            inputs[number] = tuple(numbers[read] for read in reads)
+        root = next((name for name, one in entry.items() if one.is_root), next(reversed(entry)))
+        outputs = tuple(numbers[name] for name in tuples.get(root, (root,)))
         self.numbers, self.records = numbers, records
         graph = Graph[NodeRecord]({numbers[name]: record for name, record in records.items()}, inputs, outputs)
         lines = {number: entry[name].text for name, number in numbers.items()} if is_scheduled else {}
@@ -123,17 +139,18 @@ def round_of(
     """
     groups, stay = run.groups(), set(old.values()) & set(new.values())
     homes = {member: fusion for fusion, members in groups.items() for member in members}
-    readers: dict[str, list[str]] = {}
+    readers: dict[str, dict[str, None]] = {}
     for name, one in entry.items():
-        for operand in dict.fromkeys(one.operands):
-            readers.setdefault(operand, []).append(name)
+        for operand in one.operands:
+            readers.setdefault(operand, {})[name] = None
     fused, refused, first = dict[tuple[int, int], None](), dict[tuple[int, int], str](), dict[str, int]()
     left = 0
     for one in run.decisions:
         producer = run.roots.get(one.producer, one.producer)
         fusion = one.consumer if one.consumer in groups else homes.get(one.consumer, one.consumer)
-        group, known = groups.get(fusion, [one.consumer]), readers.get(producer, [])
-        reader = next((name for name in known if name in group), known[0] if len(known) == 1 else "")
+        group, known = groups.get(fusion, {one.consumer: None}), readers.get(producer, {})
+        few, many = (group, known) if len(group) < len(known) else (known, group)
+        reader = next((name for name in few if name in many), next(iter(known)) if len(known) == 1 else "")
         if reader not in old or producer not in old:
             left += 1
         elif not one.reason:
@@ -149,20 +166,6 @@ def round_of(
     ]
     told = [(*pair, why) for pair, why in refused.items() if pair not in fused]
     return Round(rule, [Candidate(*pair) for pair in fused], merges, told), left
-
-
-def _reads(one: Instruction, entry: Mapping[str, Instruction]) -> list[Instruction]:
-    """The instructions whose values one reads; tuples only collect them."""
-    found: dict[str, Instruction] = {}
-    seen, waiting = set[str](), list(reversed(one.operands))
-    while waiting:
-        name = waiting.pop()
-        if name not in seen and entry[name].opcode == "tuple":
-            waiting += reversed(entry[name].operands)
-        elif name not in seen:
-            found[name] = entry[name]
-        seen.add(name)
-    return list(found.values())
 
 
 def _kind(one: Instruction, computing: Sequence[Instruction]) -> NodeKind:

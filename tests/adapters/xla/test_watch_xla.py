@@ -216,6 +216,33 @@ def test_folders_without_a_dump_are_refused(tmp_path):
         watch_xla(tmp_path)
 
 
+def write_hostile(folder: Path, body: list[str], log: list[str]) -> Path:
+    for name in ("before_optimizations", "0001.HLO_passes.after_fusion"):
+        lines = ["HloModule f", "ENTRY %main (x: f32[]) -> f32[] {", "%x = f32[] parameter(0)", *body, "}"]
+        (folder / f"module_0001.f.{name}.txt").write_text("\n".join([*lines, f"// {name}"]))
+    (folder / LOG).write_text("\n".join(log))
+    return folder
+
+
+def test_tuples_in_tuples_are_not_flattened_without_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("explorer.adapters.xla.states.MAX_EDGES", 1_000)
+    body = ["%t0 = (f32[]) tuple(%x)", "%n0 = f32[] negate(%t0)"]
+    for i in range(1, 100):
+        body += [f"%t{i} = (f32[]) tuple(%t{i - 1}, %n{i - 1})", f"%n{i} = f32[] negate(%t{i})"]
+    with pytest.raises(FileFormatError, match="main has more than 1,000 reads"):
+        watch_xla(write_hostile(tmp_path, body, []))
+
+
+def test_fusions_of_fusions_are_not_copied_without_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("explorer.adapters.xla.fusion_log.MAX_COPIES", 1_000)
+    log = []
+    for i in range(100):
+        log.append(f"fusion.cc:1] Fusing %{f'f{i}' if i else 'x'} = f into %y{i} = f")
+        log.append(f"fusion.cc:1] created new fusion: %f{i + 1} = g")
+    with pytest.raises(FileFormatError, match="more than 1,000 copies"):
+        watch_xla(write_hostile(tmp_path, [f"%y{i} = f32[] negate(%x)" for i in range(101)], log))
+
+
 @given(st.data())
 @examples(100)
 def test_a_mutated_dump_gives_a_readable_trace_or_a_typed_error(tmp_path_factory, data):
