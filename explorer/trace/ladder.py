@@ -5,7 +5,7 @@ A new level is one declaration here. Views, commands and measurements read these
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from explorer.errors import look_up
 from explorer.passes import COMPILED, KERNELS, PROGRAM, TENSOR, WATCHED
@@ -66,6 +66,8 @@ class Level:
     """The words for the most bytes that are alive at once."""
     buffer: str = "buffer"
     """The noun for what is kept in memory."""
+    grouping: Literal["plates", "score"] = "plates"
+    """The grouping in which a trace opens."""
     gains: tuple[str, ...] = ()
     """The statistics with changes that a sentence about a step states."""
 
@@ -178,6 +180,7 @@ LEVELS: Mapping[str, Level] = {
             listing="code",
             most_alive="at most {} alive",
             buffer="value",
+            grouping="score",
             gains=("moved_bytes",),
         ),
     )

@@ -16,6 +16,7 @@ from explorer.views.boxes import Box, Boxes, ShownMode, box_id, with_folds
 from explorer.views.changes import CHANGED, CHANGES, KEPT, match_roles, node_changes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of
+from explorer.views.score.calls import sources_at
 from explorer.views.scopes import scope_numbers
 from explorer.views.states import ABSENT, IntArray, State
 from explorer.views.words import bytes_text
@@ -44,6 +45,8 @@ def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     """Return the boxes of a step, lowest level first, in a deterministic order."""
     if group_by == "plates":
         return plate_boxes(index, step)
+    if group_by == "score":
+        return score_boxes(index, step)
     before, after = index.before(step), index.state(step)
     ids = np.flatnonzero(before.present | after.present).astype(np.int32)
     change = node_changes(index, step)[ids]
@@ -70,7 +73,7 @@ def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
     """Return the grouping, or `fold` if it would draw more boxes than the limit."""
     if group_by in ("plates", "fold"):
         return group_by
-    if group_by == "none":
+    if group_by in ("none", "score"):
         count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
     else:
         count = len(boxes_of(index, step, group_by).boxes)
@@ -103,6 +106,24 @@ def plate_boxes(index: TraceIndex, step: int) -> Boxes:
     found = [_plate_box(index, step, old.get(name), new.get(name)) for name in {**old, **new}]
     found.sort(key=lambda box: (box.level, box.ids[0], box.after))
     return with_folds(index, step, found)
+
+
+def score_boxes(index: TraceIndex, step: int) -> Boxes:
+    """Return a box for each call and input before and after a step; a view belongs to the box of its memory."""
+    states = [(at, index.state(at), sources_at(index, at)) for at in (max(step - 1, 0), step)]
+    ids = sorted({source for _, _, sources in states for source in sources.values()} - {ABSENT})
+    changes, roles = node_changes(index, step), match_roles(index, step)
+    (_, before, _), (_, after, _) = states
+    boxes = [
+        _box(np.array([node], np.int32), before, after, CHANGES[int(changes[node])], int(roles[node])) for node in ids
+    ]
+    boxes.sort(key=lambda box: (box.level, box.ids[0]))
+    place = {box.ids[0]: at for at, box in enumerate(boxes)}
+    found = [np.full(index.size, ABSENT, np.int32) for _ in states]
+    for positions, (_, _, sources) in zip(found, states, strict=True):
+        for node, source in sources.items():
+            positions[node] = place.get(source, ABSENT)
+    return Boxes(tuple(boxes), found[0], found[1])
 
 
 def _plate_box(index: TraceIndex, step: int, before: Plate | None, after: Plate | None) -> Box:
@@ -144,7 +165,7 @@ def edge_view(edge: Edge, boxes: Boxes) -> EdgeView:
 def _counts(state: State, box_of_node: IntArray) -> dict[Pair, int]:
     """Count the graph's edges for each pair of distinct boxes."""
     pairs = box_of_node[state.edges].astype(np.int64)
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs != ABSENT).all(axis=1)]
     base = int(pairs.max(initial=0)) + 1
     codes, counts = np.unique(pairs[:, 1] * base + pairs[:, 0], return_counts=True)
     return {(code % base, code // base): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}

@@ -31,6 +31,7 @@ from explorer.views.messages import actions_of, caption_of, message_of, note_of,
 from explorer.views.places import grid_of
 from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, PatternTrial, Request
+from explorer.views.score.painter import ScorePainter
 from explorer.views.tables import table_of
 from explorer.views.words import (
     BADGE_TEXTS,
@@ -73,6 +74,7 @@ ALL_MODES: tuple[Mode, ...] = (*MODES, "plain")
 COLOURS: tuple[ColourBy, ...] = ("change", "kind", "time", "memory", "fold")
 PAINTERS: Mapping[GroupBy, Painter] = {
     "plates": PlatesPainter(),
+    "score": ScorePainter(),
     "fold": GraphPainter(),
     "none": GraphPainter(),
     "scope": GraphPainter(),

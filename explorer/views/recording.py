@@ -24,10 +24,11 @@ def recording(
     *,
     modes: Sequence[Mode] = ("diff",),
     colour_by: ColourBy = "change",
-    group_by: GroupBy = "plates",
+    group_by: GroupBy | None = None,
     checks: Mapping[int, StepCheck] | None = None,
 ) -> RecordingView:
-    """Record every step in these modes."""
+    """Record every step in these modes; without `group_by`, in the grouping of the level."""
+    group_by = group_by or index.trace.level.grouping
     result = empty_recording(index, title, checks)
     add_looks(result, index, [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes])
     return result

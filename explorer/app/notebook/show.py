@@ -50,7 +50,7 @@ def show(
     timing: "Run | None" = None,
     mode: Mode = "diff",
     colour_by: ColourBy = "change",
-    group_by: GroupBy = "plates",
+    group_by: GroupBy | None = None,
     near_misses: str | None = None,
     selection: "Sequence[str | int]" = (),
     height: int | None = None,
@@ -90,7 +90,8 @@ def show(
         raise CircuitError("expected only one of match=, fold_level= and timing=")
     first, number = _locate_start(opened.trace, step, match, fold_level)
     session = Session(opened, ViewState(circuit=opened.name, options=opened.options, step=first))
-    session.change_look(mode=mode, colour_by=colour_by, group_by=group_by, near_misses=near_misses)
+    grouping = group_by or session.look.group_by
+    session.change_look(mode=mode, colour_by=colour_by, group_by=grouping, near_misses=near_misses)
     if timing is not None:
         note = _colour_by_time(session, timing)
     _select(session, selection)

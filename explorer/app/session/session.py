@@ -380,6 +380,8 @@ class Session:
         last = len(opened.trace.steps) - 1
         known = [rule.pattern for rule in opened.trace.rules]
         look = state.look if state.look.near_misses in (None, *known) else replace(state.look, near_misses=None)
+        if look.group_by == DisplayOptions().group_by:  # which a link does not name
+            look = replace(look, group_by=opened.trace.level.grouping)
         step = min(state.step, last)
         if look.slides:
             name, step, mode = slide_at(opened.index, look.slides, step)

@@ -94,6 +94,11 @@ from explorer_widgets.schema.recordings import (
     RecordingPartView as RecordingPartView,
     RecordingView as RecordingView,
 )
+from explorer_widgets.schema.score import (
+    MarkShape as MarkShape,
+    ScoreMarkView as ScoreMarkView,
+    ScoreView as ScoreView,
+)
 from explorer_widgets.schema.words import (
     VERSION as VERSION,
     Change as Change,

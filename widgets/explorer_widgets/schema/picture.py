@@ -5,6 +5,7 @@ from typing import Literal, NotRequired, TypedDict
 from explorer_widgets.schema.buffers import BuffersView, RecordedBuffersView
 from explorer_widgets.schema.lens import LensView, RuleView
 from explorer_widgets.schema.plates import BadgeView, LinkView, PlateView
+from explorer_widgets.schema.score import ScoreView
 from explorer_widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
 
 
@@ -166,6 +167,8 @@ class PictureView(TypedDict):
     """Missed folds between plates."""
     matches: NotRequired[list[HullView]]
     """The matches, around plates of the step before; shown before they are rewritten."""
+    score: NotRequired[ScoreView]
+    """Only in the grouping `score`."""
     buffers: NotRequired[BuffersView]
     """The memory of a program over time."""
     recorded_buffers: NotRequired[RecordedBuffersView]

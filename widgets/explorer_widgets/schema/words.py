@@ -11,8 +11,9 @@ Mode = Literal["diff", "before", "after", "side", "plain"]
 
 ColourBy = Literal["change", "kind", "time", "memory", "fold"]
 
-GroupBy = Literal["plates", "fold", "none", "scope"]
-"""`plates`: nodes of one level and fold key are a plate with a cell for each; the others are boxes of a graph."""
+GroupBy = Literal["plates", "score", "fold", "none", "scope"]
+"""`plates`: nodes of one level and fold key are a plate with a cell for each; `score`: calls are in a row, with the
+tensors between them; the others are boxes of a graph."""
 
 HullKind = Literal["match", "winner", "lost", "near-miss"]
 

@@ -165,6 +165,10 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     fit,
     focusOrFit,
     animate,
+    /** Show a part of the picture; from now on the camera stays there. @param {import("../picture/types.js").Rect} rect */
+    show(rect) {
+      jumpTo(showing(rect, measured()));
+    },
     whole: () => whole(picturesOf(state), stage.viewport()),
     /** Bring a box into view. @param {Box | undefined} box */
     reveal(box) {

@@ -7,9 +7,9 @@ import { around } from "../picture/shapes.js";
  * @typedef {import("../picture/types.js").Camera} Camera
  * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {import("../picture/types.js").Rect} Rect
- * @typedef {{width: number, height: number, panes: number, inset: number, maxFit: number}} Viewport
+ * @typedef {{width: number, height: number, panes: number, inset: number, maxFit: number, row?: number}} Viewport
  * `width`, `height`: of one pane; `inset`: height of the titles and buttons at its top; `maxFit`: scale to which pictures
- * are enlarged at most
+ * are enlarged at most; `row`: where the row of a score begins, or 0: it is only as wide as the camera wants
  */
 
 /** Margin around the boxes of a picture, in its pixels, as in `layout.py`. */
@@ -41,12 +41,19 @@ const isNarrow = ({ width, panes }) => width * panes < NARROW;
 
 /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {Viewport} viewport @returns {Camera} */
 export function showing(rect, viewport) {
-  const { width, height, inset, maxFit } = viewport;
+  const { width, height, inset, maxFit, row } = viewport;
+  if (row) return alongRow(rect, row, width);
   const right = isNarrow(viewport) ? ZOOM_WIDTH : 0; // on a small screen the zoom buttons would cover boxes
   const across = (width - right - 28) / Math.max(1, rect.r - rect.l);
   const down = (height - inset - 20) / Math.max(1, rect.b - rect.t);
   const k = Math.max(MIN_SCALE, Math.min(across, down, maxFit));
   return { k, x: (rect.l + rect.r) / 2 + right / 2 / k, y: (rect.t + rect.b) / 2 - inset / 2 / k };
+}
+
+/** The camera that shows a part of a row between its names and the zoom buttons. @param {Rect} rect @param {number} row @param {number} width @returns {Camera} */
+function alongRow({ l, r }, row, width) {
+  const k = Math.max(MIN_SCALE, (width - row - ZOOM_WIDTH - 8) / Math.max(1, r - l));
+  return { k, x: l + (width / 2 - row) / k, y: 0 };
 }
 
 /** @param {Rect[]} rects @returns {Rect} */
@@ -63,6 +70,7 @@ export function extentOf(pictures) {
     Math.max(1, ...pictures.map((item) => item.width)),
     Math.max(1, ...pictures.map((item) => item.height)),
   ];
+  if (pictures[0]?.score) return { l: pictures[0].score.left, t: 0, r, b };
   // Coordinates are shared by all steps: most of the picture of a late step may be empty.
   const boxes = pictures.flatMap((item) => item.boxes);
   if (!boxes.length) return { l: 0, t: 0, r, b };
@@ -82,6 +90,7 @@ export function extentOf(pictures) {
  */
 export function heightFor(pictures, { width, inset }) {
   const { l, t, r, b } = extentOf(pictures);
+  if (pictures[0]?.score) return Math.min(MOST_HEIGHT, b + inset);
   const least = pictures[0]?.groupBy === "plates" ? LEGIBLE_PLATES : PART_SCALE;
   const k = Math.min(1, Math.max(least, (width - ZOOM_WIDTH - 28) / (r - l)));
   return Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, Math.ceil((b - t) * k) + inset + 20));
@@ -105,6 +114,7 @@ export const showsAll = ({ k, x, y }, { width, height, inset }, boxes) =>
  * @returns {Camera}
  */
 export function automatic(pictures, viewport, asking, wanted = []) {
+  if (viewport.row) return whole(pictures, viewport);
   const camera = legibly(pictures, viewport, asking);
   const arePlates = pictures[0]?.groupBy === "plates";
   const kept = arePlates && wanted.length ? pictures[0].boxes : wanted; // plates are few: the next one can be selected

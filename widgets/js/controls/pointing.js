@@ -42,7 +42,8 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
   }
 
   /** @param {Point} at @param {Pane} pane */
-  const hit = (at, { picture }) => picture && boxAt(picture, state.camera, at, stage.viewport());
+  const hit = (at, { picture, scene }) =>
+    picture && (scene.hit ? scene.hit(at) : boxAt(picture, state.camera, at, stage.viewport()));
 
   /** @param {Point} at @param {Pane} pane */
   function cellUnder(at, pane) {
@@ -57,7 +58,7 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     const point = pointOf(state.camera, at, stage.viewport());
     const cell = cellUnder(at, pane);
     store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
-    const edge = !box && pane.picture ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
+    const edge = !box && pane.picture && !pane.scene.hit ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
     if (guessOf(state)) hint.hide();
     else if (box) hint.show(box, at, pane.element, cell ? cell.index : -1);
     else if (edge) hint.showEdge(edge, at, pane.element);
@@ -79,6 +80,9 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     for (let target = event.target; target && target !== pane.element; target = target.parentNode) {
       const hull = target.getAttribute && target.getAttribute("data-hull");
       if (hull && target.getAttribute("class").includes("ce-tag")) return selecting.light(hull);
+      const action = pane.scene.actionOf?.(target);
+      if (action?.rect) return camera.show(action.rect);
+      if (action?.pair.length) return selecting.select(action.pair);
       const id = target.getAttribute && target.getAttribute("data-id");
       if (id && target !== pane.scene.stage) return selecting.choose(id, add, layerOf(id));
     }

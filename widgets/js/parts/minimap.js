@@ -100,7 +100,8 @@ export function makeMinimap({ h, guard }, { state }, stage, camera) {
 
   function draw() {
     const panes = stage.panes();
-    const picture = panes.length === 1 ? panes[0].picture : null;
+    const shown = panes.length === 1 ? panes[0].picture : null;
+    const picture = shown?.score ? null : shown; // a row is as high as the view
     const zoomed = state.camera.k >= camera.whole().k * ZOOMED;
     const room = !state.showTable && stage.viewport().height >= MIN_STAGE;
     element.hidden = !picture || !picture.boxes.length || !zoomed || !room;

@@ -2,6 +2,7 @@
 
 import { canvasScene } from "../scenes/canvas.js";
 import { platesScene } from "../scenes/plates.js";
+import { scoreScene } from "../scenes/score.js";
 import { svgScene } from "../scenes/svg.js";
 import { focusedIn } from "../shared/elements.js";
 import { number } from "../shared/reading.js";
@@ -33,7 +34,7 @@ const VALUES = /** @type {const} */ (["details", "closeup", "showCloseup", "valu
 const LENS = /** @type {const} */ (["match", "docked", "showDone", "otherwise", "guess", "view", "steps"]);
 const MARKS = [...EMPHASIZED, ...VALUES, ...LENS];
 /** How pictures are drawn. */
-const SCENES = { plates: platesScene, canvas: canvasScene, svg: svgScene };
+const SCENES = { plates: platesScene, score: scoreScene, canvas: canvasScene, svg: svgScene };
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
@@ -63,7 +64,7 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   function matchPanes(shown) {
     const limit = number(state.options.svg_limit, MAX_SVG_BOXES);
     const kinds = shown.map(({ boxes, groupBy }) =>
-      groupBy === "plates" ? "plates" : boxes.length > limit ? "canvas" : "svg",
+      groupBy === "plates" || groupBy === "score" ? groupBy : boxes.length > limit ? "canvas" : "svg",
     );
     if (panes.length === shown.length && panes.every((pane, index) => pane.kind === kinds[index])) return;
     for (const pane of panes) pane.scene.close();
@@ -109,7 +110,7 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     const lens = lensHull(state.picture, state.hull) ? LENS_INSET : 0;
     const inset = panes.length > 1 || isCompact(state) ? INSET : lens;
     const maxFit = isPresenting(state) ? SLIDE_FIT : MAX_FIT;
-    return { ...size, panes: panes.length, inset, maxFit };
+    return { ...size, panes: panes.length, inset, maxFit, row: panes[0]?.picture?.score?.left ?? 0 };
   }
 
   /** Whether the focus is in a picture. */

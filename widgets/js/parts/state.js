@@ -138,7 +138,7 @@ export const isNarrow = ({ width }) => width < NARROW;
 
 /** Whether plates are shown and none is selected: then the details beside them open only on request. */
 export const isUnselected = (/** @type {Readonly<State>} */ { picture, selection }) =>
-  picture?.groupBy === "plates" && !selection.length;
+  ["plates", "score"].includes(picture?.groupBy ?? "") && !selection.length;
 
 /** Whether the picture of the requested step and mode has not arrived yet. @param {Readonly<State>} state */
 export const isAwaited = ({ picture, step, view }) =>

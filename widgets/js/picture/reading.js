@@ -5,6 +5,7 @@ import { asFloats, list, number, record, text, texts } from "../shared/reading.j
 import { CHANGES } from "../shared/theme.js";
 import { readBuffers } from "./buffers.js";
 import { facing } from "./shapes.js";
+import { readScore } from "../score/reading.js";
 
 /**
  * @typedef {import("./types.js").Box} Box
@@ -90,6 +91,7 @@ function build(raw, floats, start) {
     stops: [...hulls, ...readHulls(raw.misses, byId)],
     rules: readRules(raw.rules),
     links: list(raw.links).flatMap((link) => readLink(record(link), byId) ?? []),
+    score: readScore(raw.score),
     other: null,
   };
 }

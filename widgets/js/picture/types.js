@@ -31,7 +31,7 @@
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
  *   legend: LegendItem[], table: Table, actions: Action[], origins: number[][], matches: Match[], links: Link[],
  *   stops: Hull[], rules: Map<string, Rule>, buffers: import("./buffers.js").Buffers | null,
- *   other: Picture | null}} Picture
+ *   score: import("../score/reading.js").Score | null, other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null, verdict: string,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
  * number, frame: Frame | null, scenes: Scenario[]}} Step
@@ -55,7 +55,9 @@
  *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,
- *   focus(id: string): void, places(): Map<string, Point>, canvasSvg?(): string, close(): void}} Scene  `list`: the list box; `show` returns how many milliseconds it
+ *   focus(id: string): void, places(): Map<string, Point>, canvasSvg?(): string,
+ *   hit?(at: Point): Box | null, actionOf?(target: any): {pair: string[], rect: Rect | null} | null, close(): void}} Scene  `list`: the list box; `hit`: the
+ *   box at a point of the viewport, where that depends on the scene; `actionOf`: the boxes to select, or the part to show, when an element is clicked; `show` returns how many milliseconds it
  *   moves; `progress` how far the movement is at `t`, for the camera; `canvasSvg`: what is on its canvas as an SVG element
  */
 

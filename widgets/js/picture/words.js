@@ -26,7 +26,7 @@ export const MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side
 /** @type {Record<string, string>} */
 export const COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "memory", fold: "fold" };
 /** @type {Record<string, string>} */
-export const GROUP_WORDS = { plates: "plates", fold: "level + fold key", none: "none", scope: "scope" };
+export const GROUP_WORDS = { plates: "plates", score: "score", fold: "level + fold key", none: "none", scope: "scope" };
 
 /** The sizes of the title and of the detail of a box, and of the title that is alone in it; how far these two may grow. */
 const [TITLE, DETAIL, FAR_TITLE] = [12.5, 11, 18];

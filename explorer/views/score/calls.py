@@ -1,0 +1,143 @@
+"""The calls of a state in the order in which they run: their operators, modules, and what they read and write."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from explorer.trace import NodeRecord
+from explorer.views.index import TraceIndex, cached
+from explorer.views.states import ABSENT
+from explorer_widgets.schema import NodeKind
+
+TYPE = re.compile(r"^(bf|f|i|u|c|bool|b)(\d*)\[([\d,]*)\]")
+"""The type of a tensor: `f32[8,64]`."""
+PART = re.compile(r"[^.]+(?:\.\d+)*")
+"""A part of the path of a module: a number belongs to the name before it, as in `blocks.0`."""
+INPUT = "Input"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """The type of a value: its sizes, and its bytes."""
+
+    text: str
+    shape: tuple[int, ...]
+    num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call, or an input of the program, which is not called.
+
+    `sources` are the calls and inputs whose values it reads, also through views. `inside` are values that it computes
+    and never writes. Bytes read are those of values; `parameters` are the bytes of parameters.
+    """
+
+    node: int
+    title: str
+    kind: NodeKind
+    operators: tuple[str, ...]
+    results: tuple[Tensor, ...]
+    inside: tuple[Tensor, ...]
+    read: int
+    written: int
+    parameters: int
+    modules: tuple[str, ...]
+    library: str
+    sources: tuple[int, ...]
+    is_input: bool
+
+
+def tensor_of(text: str) -> Tensor:
+    """Parse the type of a value; one that is not a tensor has no size.
+
+    >>> tensor_of("f32[8,64]")
+    Tensor(text='f32[8,64]', shape=(8, 64), num_bytes=2048)
+    """
+    found = TYPE.match(text)
+    if found is None:
+        return Tensor(text, (), 0)
+    shape = tuple(int(size) for size in found[3].split(",") if size)
+    return Tensor(text, shape, prod(shape) * int(found[2] or 8) // 8)
+
+
+@cached
+def calls_at(index: TraceIndex, step: int) -> tuple[Call, ...]:
+    """Return the calls after a step with its inputs, in the order in which they run."""
+    records = _records(index, step)
+    sources = sources_at(index, step)
+    reads = _inputs(index, step)
+    found: list[Call] = []
+    for node, record in records.items():
+        if sources[node] != node:
+            continue
+        read = tuple(dict.fromkeys(sources[one] for one in reads[node] if sources[one] not in (node, ABSENT)))
+        results = _types(record, "results")
+        read_bytes = sum(one.num_bytes for source in read for one in _types(records[source], "results"))
+        modules = record.about.get("modules") or [record.about.get("module", "")]
+        found.append(
+            Call(
+                node,
+                str(record.config.get("name", record.title)) if record.type == INPUT else record.title,
+                record.kind,
+                tuple(map(str, record.config.get("operators") or (record.title,))),
+                results,
+                _types(record, "stays inside"),
+                int(record.config.get("read_bytes", read_bytes)),
+                int(record.config.get("bytes", sum(one.num_bytes for one in results))),
+                int(record.config.get("parameter_bytes", 0)),
+                tuple(str(module) for module in modules if module and record.type != INPUT),
+                str(record.config.get("library", "")),
+                read,
+                record.type == INPUT,
+            )
+        )
+    return tuple(found)
+
+
+@cached
+def sources_at(index: TraceIndex, step: int) -> Mapping[int, int]:
+    """Return for each node the call or input whose memory its value is in; -1 for views of what is not called."""
+    records, reads = _records(index, step), _inputs(index, step)
+    found: dict[int, int] = {}
+    for node in records:
+        value = index.table.nodes[int(index.state(step).node[node])]
+        if index.is_called(value) or records[node].type == INPUT:
+            found[node] = node
+        else:
+            found[node] = next((found[one] for one in reads[node] if one in found), ABSENT)
+    return found
+
+
+@cached
+def _records(index: TraceIndex, step: int) -> Mapping[int, NodeRecord]:
+    """The nodes after a step, in the order in which they run."""
+    state = index.state(step)
+    order = [node for node in index.step(step).snapshot.graph.nodes if state.present[node]]
+    known = set(order)
+    order += [node for node in np.flatnonzero(state.present).tolist() if node not in known]
+    return {node: index.record(int(state.node[node])) for node in order}
+
+
+@cached
+def _inputs(index: TraceIndex, step: int) -> Mapping[int, Sequence[int]]:
+    found: dict[int, list[int]] = {node: [] for node in _records(index, step)}
+    for source, target in index.state(step).edges.tolist():
+        found[target].append(source)
+    return found
+
+
+def _types(record: NodeRecord, name: str) -> tuple[Tensor, ...]:
+    return tuple(tensor_of(str(text)) for text in record.config.get(name, ()))
+
+
+def path_of(module: str) -> tuple[str, ...]:
+    """Return the modules that a module is in, and itself, by their paths.
+
+    >>> path_of("blocks.0.attn.q_proj")
+    ('blocks.0', 'blocks.0.attn', 'blocks.0.attn.q_proj')
+    """
+    return tuple(module[: part.end()] for part in PART.finditer(module))

@@ -1,0 +1,369 @@
+"""The marks of a score: lanes of modules, calls with the tensors between them, seams and traffic."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log2
+
+from explorer.views.boxes import ShownMode
+from explorer.views.index import TraceIndex, cached
+from explorer.views.score.calls import Call, calls_at
+from explorer.views.score.row import LEFT, RIGHT, Spot, bands_of, body_of, row_at, scale_of
+from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, Seam, seams_at
+from explorer.views.score.words import count_of, headline_of, seam_lines, vanished_text
+from explorer.views.words import bytes_text, plural
+from explorer_widgets.schema import ScoreMarkView, ScoreView
+
+HEAD, BAND, ARCS, TITLES, FRAMES = 46.0, 18.0, 40.0, 16.0, 112.0
+"""Heights of the headline, of a band of modules, of arcs above calls, of the titles of calls and of the calls."""
+SEAMS, FAR, LINE, TRAFFIC, MARGIN = 24.0, 26.0, 16.0, 62.0, 10.0
+"""Heights of the signs at seams, of arcs between calls that are apart, of a line of words, of bars and between lanes."""
+MAX_BANDS, MAX_LINES, MAX_FAR = 3, 3, 40
+CATEGORIES = 8
+NUMBER = re.compile(r"[._]?\d+$")
+MATRIX = re.compile(r"mm|matmul|linear|conv|einsum|attention|baddbmm|dot")
+REDUCTION = re.compile(r"sum|mean|amax|amin|max|min|norm|softmax|prod|argmax|pool|var|logsumexp|cumsum")
+MOVE = re.compile(r"^(clone|copy|cat|stack|full|pad|gather|index|embedding|reshape|view|permute|transpose|slice|arange|to|_to_copy|expand|contiguous|constant_pad_nd|iota|select|empty|zeros|ones|masked_fill_)")
+
+
+def role_of(operator: str) -> str:
+    """Return the colour of an operator by its kind: product, reduction, data movement or elementwise."""
+    if MOVE.match(operator):
+        return "view"
+    return "matmul" if MATRIX.search(operator) else "product" if REDUCTION.search(operator) else "input"
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The upper edges of the lanes, the same in each step of a trace."""
+
+    bands: int
+    """Number of lines of modules."""
+
+    @property
+    def arcs(self) -> float:
+        """Arcs above calls."""
+        return HEAD + self.bands * BAND + 4
+
+    @property
+    def calls(self) -> float:
+        """Frames of calls."""
+        return self.arcs + ARCS + TITLES
+
+    @property
+    def seams(self) -> float:
+        """Signs at seams."""
+        return self.calls + FRAMES + 2
+
+    @property
+    def traffic(self) -> float:
+        """Bars of bytes."""
+        return self.seams + SEAMS + FAR + MAX_LINES * LINE + MARGIN
+
+    @property
+    def bottom(self) -> float:
+        """The lower edge of the last lane."""
+        return self.traffic + TRAFFIC + MARGIN
+
+
+@cached
+def lanes_of(index: TraceIndex) -> Lanes:
+    """Return the lanes of a trace: lines for as many modules in each other as any step has."""
+    changing = (at.index for at in index.trace.steps if at.changed or not at.index)
+    depths = [band.depth for at in changing for band in bands_of(row_at(index, at))]
+    return Lanes(min(MAX_BANDS, 1 + max(depths, default=-1)))
+
+
+@cached
+def score_view(index: TraceIndex, step: int) -> ScoreView:
+    """Return the marks of the state after a step, lowest first."""
+    row, seams, lanes = row_at(index, step), seams_at(index, step), lanes_of(index)
+    marks = [
+        *_headline(index, step),
+        *_bands(index, row),
+        *_arcs(row, lanes.arcs + ARCS),
+        *_calls(index, step, row, lanes.calls),
+        *_seams(row, seams, lanes.seams),
+        *_traffic(index, row, lanes.traffic),
+        *_names(row, lanes, seams),
+    ]
+    return {"left": LEFT, "marks": marks}
+
+
+def width_of(index: TraceIndex, step: int) -> float:
+    """Return the width of the score after a step, without zoom."""
+    row = row_at(index, step)
+    return (row[-1].right + row[-1].gap if row else LEFT) + RIGHT
+
+
+def _text(key: str, x: float, y: float, words: str, **look: object) -> ScoreMarkView:
+    mark: ScoreMarkView = {"shape": "text", "key": key, "at": [x, y, 0.0, 0.0], "words": [words], "start": True}
+    return {**mark, **look}  # pyright: ignore[reportReturnType]
+
+
+def _headline(index: TraceIndex, step: int) -> Iterator[ScoreMarkView]:
+    first, others = headline_of(index, step)
+    yield _text("head", 12, 10, first, size=16, bold=True, fixed=True)
+    gone = vanished_text(index, step)
+    if others:
+        yield _text("head-others", 12 + 9.6 * len(first) + 20, 11, others, ink="muted", fixed=True)
+    if gone:
+        yield _text("head-gone", 12, 31, gone, size=13, fixed=True)
+
+
+def _names(row: Sequence[Spot], lanes: Lanes, seams: Sequence[Seam]) -> Iterator[ScoreMarkView]:
+    """The names of the lanes, with their totals."""
+    calls = [spot.call for spot in row if not spot.call.is_input]
+    read, written, parameters = (sum(getattr(call, name) for call in calls) for name in ("read", "written", "parameters"))
+    inside = sum(len(call.inside) for call in calls)
+    if any(call.modules for call in calls):
+        yield _text("n-modules", 12, HEAD + 9, "Modules", bold=True, fixed=True)
+        yield _text("n-zoom", 12, HEAD + 25, "click to zoom", ink="muted", size=11, fixed=True)
+    yield _text("n-calls", 12, lanes.calls + 30, "Calls", bold=True, fixed=True, size=13)
+    yield _text("n-count", 12, lanes.calls + 47, plural(count_of(calls), "call"), ink="muted", fixed=True)
+    if inside:
+        yield _text("n-inside", 12, lanes.calls + 63, f"{plural(inside, 'value')} inside", ink="muted", fixed=True)
+    yield _text("n-seams", 12, lanes.seams + 12, "Seams", bold=True, fixed=True, size=13)
+    if seams:
+        near = sum(seam.is_near for seam in seams)
+        yield _text("n-near", 12, lanes.seams + 29, f"{near} of neighbours", ink="muted", fixed=True)
+    yield _text("n-traffic", 12, lanes.traffic + 8, "Traffic", bold=True, fixed=True, size=13)
+    yield _text("n-read", 12, lanes.traffic + 24, f"▲ {bytes_text(read)} read", ink="viewLine", fixed=True)
+    yield _text("n-written", 12, lanes.traffic + 39, f"▼ {bytes_text(written)} written", ink="copyLine", fixed=True)
+    if parameters:
+        words = f"+ {bytes_text(parameters)} weights"
+        yield _text("n-parameters", 12, lanes.traffic + 54, words, ink="muted", size=11, fixed=True)
+
+
+@cached
+def _categories(index: TraceIndex) -> dict[str, int]:
+    """A colour for each kind of module: those that differ only in their number have the same."""
+    names: dict[str, None] = {}
+    for entry in index.trace.steps:
+        for band in bands_of(row_at(index, entry.index)) if entry.changed or not entry.index else ():
+            names.setdefault(NUMBER.sub("", band.name))
+    return {name: at % CATEGORIES for at, name in enumerate(names)}
+
+
+def _bands(index: TraceIndex, row: Sequence[Spot]) -> Iterator[ScoreMarkView]:
+    colours, counts = _categories(index), dict[str, int]()
+    for band in bands_of(row):
+        if band.depth >= MAX_BANDS:
+            continue
+        number = counts[band.path] = counts.get(band.path, 0) + 1
+        yield {
+            "shape": "rect",
+            "key": f"m{band.path}:{number}",
+            "at": _round(band.left + 1, HEAD + band.depth * BAND, band.right - band.left - 2, BAND - 2),
+            "fill": f"category-{colours[NUMBER.sub('', band.name)]}",
+            "radius": 2,
+            "words": [band.path, band.name] if band.path != band.name else [band.name],
+            "ink": "fg",
+            "tip": f"{band.path}: click to zoom",
+            "zooms": True,
+        }
+
+
+def _arcs(row: Sequence[Spot], foot: float) -> Iterator[ScoreMarkView]:
+    """Values that are read by a call further on: arcs as thick as their bytes, as a logarithm."""
+    place = {spot.call.node: at for at, spot in enumerate(row)}
+    for at, spot in enumerate(row):
+        for source in spot.call.sources:
+            start = place[source]
+            if at - start < 2 or all(one.call.is_input for one in row[start + 1 : at]):  # noqa: PLR2004 - the next one
+                continue
+            value = sum(one.num_bytes for one in row[start].call.results)
+            left = row[start].right + row[start].gap / 2
+            rise = min(ARCS - 4, 12 + 3 * (at - start))
+            yield {
+                "shape": "arc",
+                "key": f"a{source}-{spot.call.node}",
+                "at": _round(left, foot + 10, spot.middle - left, rise),
+                "stroke": "product",
+                "width": round(1.2 + 0.55 * max(log2(max(value, 1) / 256), 0), 1),
+                "tip": f"{row[start].call.title} is kept for {spot.call.title}: {bytes_text(value)}",
+            }
+
+
+def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Iterator[ScoreMarkView]:
+    origins = origins_at(index, step)
+    for spot in row:
+        call, name = spot.call, f"n{spot.call.node}"
+        several = len(call.operators) > 1
+        if not call.is_input:
+            yield {
+                "shape": "rect",
+                "key": f"f{call.node}",
+                "at": _round(spot.left, top, spot.width, FRAMES),
+                "fill": "panel",
+                "stroke": "fused" if several else "kept",
+                "width": 2.5 if several else 1,
+                "radius": 5 if several else 3,
+                "box": name,
+                "tip": call_text(call),
+                **_was(f"f{call.node}", origins),
+            }
+            for at, ((left, width), operator) in enumerate(zip(spot.cells(), call.operators, strict=True)):
+                key = f"c{call.node}.{at}"
+                yield {
+                    "shape": "rect",
+                    "key": key,
+                    "at": _round(left + width * 0.04, top + 4, width * 0.92, FRAMES - (16 if several else 8)),
+                    "fill": role_of(operator),
+                    "radius": 2,
+                    "words": [operator],
+                    "ink": "onCell",
+                    "box": name,
+                    **_was(key, origins),
+                }
+            if several:
+                yield from _inside(spot, top)
+                room = spot.width + spot.gap * 0.8
+                yield {
+                    "shape": "text",
+                    "key": f"t{call.node}",
+                    "at": _round(spot.middle - room / 2, top - TITLES / 2, room, 0),
+                    "words": [call.title],
+                    "bold": True,
+                }
+        for at, ((middle, room), tensor) in enumerate(zip(spot.bodies(), spot.tensors, strict=True)):
+            height, thick = body_of(index, tensor)
+            key = f"b{call.node}.{at}"
+            yield {
+                "shape": "body",
+                "key": key,
+                "at": _round(middle, top + (FRAMES - height) / 2, room, height),
+                "thick": thick,
+                "fill": "leaf" if call.is_input else "kept",
+                "box": name,
+                "tip": f"{tensor.text}, {bytes_text(tensor.num_bytes)}, written by {call.title}",
+                **_was(key, origins),
+            }
+
+
+def _inside(spot: Spot, top: float) -> Iterator[ScoreMarkView]:
+    """A thin mark below operators whose results stay inside the call."""
+    cells, call = spot.cells(), spot.call
+    left, right = cells[0][0], cells[-1][0]
+    if not call.inside and len({*call.operators}) < 2:  # noqa: PLR2004 - several outputs of one operator
+        return
+    total = sum(one.num_bytes for one in call.inside)
+    stays = f"{plural(len(call.inside), 'value')}, {bytes_text(total)}" if call.inside else "in registers"
+    yield {
+        "shape": "rect",
+        "key": f"g{call.node}",
+        "at": _round(left + 2, top + FRAMES - 9, right - left - 2, 4),
+        "fill": "fused",
+        "radius": 2,
+        "tip": f"Between these operators nothing is written to memory: {stays}",
+    }
+
+
+def call_text(call: Call) -> str:
+    """Return what a call runs and moves."""
+    operators = f": {', '.join(call.operators)}" if len(call.operators) > 1 else ""
+    library = f" ({call.library})" if call.library else ""
+    return f"{call.title}{library}{operators}. Reads {bytes_text(call.read)}, writes {bytes_text(call.written)}."
+
+
+def _seams(row: Sequence[Spot], seams: Sequence[Seam], top: float) -> Iterator[ScoreMarkView]:
+    middles = [spot.right + spot.gap / 2 for spot in row]
+    near = [seam for seam in seams if seam.is_near]
+    far = sorted((seam for seam in seams if not seam.is_near), key=lambda seam: seam.other - seam.one)[:MAX_FAR]
+    for seam in far:
+        one, other = row[seam.one], row[seam.other]
+        yield {
+            "shape": "arc",
+            "key": f"s{one.call.node}-{other.call.node}",
+            "at": _round(one.middle, top + 4, other.middle - one.middle, -min(SEAMS + FAR - 8, 12 + 4 * (seam.other - seam.one))),
+            "stroke": SEAM_ROLES[seam.kind],
+            "width": 1.2,
+            "tip": f"{one.call.title} | {other.call.title}: {seam.text}",
+            "pair": [f"n{one.call.node}", f"n{other.call.node}"],
+        }
+    ends = [LEFT, *(middles[seam.one] for seam in near), row[-1].right + row[-1].gap if row else LEFT]
+    for at, seam in enumerate(near):
+        one, other, x = row[seam.one], row[seam.other], middles[seam.one]
+        role = SEAM_ROLES[seam.kind]
+        pair = [f"n{one.call.node}", f"n{other.call.node}"]
+        tip = f"{one.call.title} | {other.call.title}: {seam.text}"
+        key = f"s{one.call.node}-{other.call.node}"
+        yield {
+            "shape": "dot",
+            "key": key,
+            "at": _round(x, top + 12, 0, 8 if seam.kind != "untried" else 7),
+            "stroke": role,
+            "words": [SEAM_SIGNS[seam.kind]],
+            "tip": tip,
+            "pair": pair,
+        }
+        room = min(x - ends[at], ends[at + 2] - x) * 0.96
+        for line, words in enumerate((SEAM_WORDS[seam.kind], seam.words)):
+            if words and not far:
+                yield {
+                    "shape": "text",
+                    "key": f"{key}.{line}",
+                    "at": _round(x - room / 2, top + 29 + 14 * line, room, 0),
+                    "words": [words, ""],
+                    "ink": role,
+                    "size": 11.5,
+                }
+    under = top + SEAMS + FAR + LINE / 2
+    for at, (kind, line) in enumerate(seam_lines(seams)[:MAX_LINES]):
+        yield _text(f"w{at}", LEFT, under + at * LINE, line, ink=SEAM_ROLES[kind], fixed=True)
+    if not seams and row:
+        yield _text("w0", LEFT, top + 12, "No pair of calls has been judged up to here.", ink="muted", fixed=True)
+
+
+def _traffic(index: TraceIndex, row: Sequence[Spot], top: float) -> Iterator[ScoreMarkView]:
+    most, middle = scale_of(index)["moved"], top + TRAFFIC / 2
+    for spot in row:
+        call = spot.call
+        if call.is_input:
+            continue
+        for key, count, role in (("r", call.read, "viewLine"), ("w", call.written, "copyLine")):
+            height = max(count / most * (TRAFFIC / 2 - 1), 1.0 if count else 0.0)
+            what = "reads" if key == "r" else "writes"
+            yield {
+                "shape": "rect",
+                "key": f"{key}{call.node}",
+                "at": _round(spot.left, middle - height if key == "r" else middle + 1, spot.width, height),
+                "fill": role,
+                "box": f"n{call.node}",
+                "tip": f"{call.title} {what} {bytes_text(count)}",
+            }
+
+
+def _round(*numbers: float) -> list[float]:
+    return [round(number, 1) for number in numbers]
+
+
+def _was(key: str, origins: dict[str, str]) -> ScoreMarkView:
+    return {"was": origins[key]} if key in origins else {}  # pyright: ignore[reportReturnType]
+
+
+@cached
+def origins_at(index: TraceIndex, step: int) -> dict[str, str]:
+    """Return for each frame, operator and tensor that a step made the mark before the step that it came out of."""
+    found: dict[str, str] = {}
+    if step <= index.trace.start:
+        return found
+    before = {call.node: call for call in calls_at(index, step - 1)}
+    order = {node: at for at, node in enumerate(before)}
+    after = {call.node: call for call in calls_at(index, step)}
+    for rewrite in index.step(step).applied:
+        old = sorted((node for node in rewrite.removed if node in before), key=order.__getitem__)
+        cells = [(node, at, name) for node in old for at, name in enumerate(before[node].operators)]
+        left = list(cells)
+        made = [(node, at, name) for node in rewrite.added if node in after for at, name in enumerate(after[node].operators)]
+        for number, (node, at, name) in enumerate(made):
+            same = next((one for one in left if one[2] == name), None)
+            if same is not None:
+                left.remove(same)
+            elif cells:
+                same = cells[number * len(cells) // len(made)]
+            if same is not None:
+                found[f"c{node}.{at}"] = f"c{same[0]}.{same[1]}"
+                found.setdefault(f"f{node}", f"f{same[0]}")
+                found[f"b{node}.0"] = f"b{same[0]}.0"
+    return found

@@ -1,0 +1,83 @@
+"""A grouping drawn as a score: a box for each call; and its legend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.views.boxes import Box, ShownMode
+from explorer.views.lines import Place
+from explorer.views.looks import plate_look
+from explorer.views.request import Request
+from explorer.views.score.drawing import FRAMES, lanes_of, score_view, width_of
+from explorer.views.score.row import row_at
+from explorer.views.score.score_svg import score_elements
+from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, SeamKind
+from explorer_widgets.schema import ColourBy, LegendItem, LookView, Mode, NodeView, PictureView
+
+KINDS = {
+    "matmul": "matrix product, convolution",
+    "product": "reduction",
+    "input": "elementwise",
+    "view": "data movement",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePainter:
+    """Draws calls in a row; the difference of a step is shown as movement."""
+
+    scoped_titles: bool = False
+    has_margins: bool = True
+
+    def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
+        """Draw as the difference the state after."""
+        return "after" if mode == "diff" else mode
+
+    def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
+        """Return the look of a box."""
+        return plate_look(colour_by, node["kind"], node["matched"], value, category)
+
+    def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
+        """Return the places of calls in the state that is drawn; an input is where its tensor is."""
+        spots = {spot.call.node: spot for spot in row_at(request.index, request.state_step(shown))}
+        y = lanes_of(request.index).calls + FRAMES / 2
+        found = [spots[box.ids[0]] for box in boxes]
+        return [[one.middle, y, one.width or one.gap, FRAMES] for one in found]
+
+    def complete(
+        self, request: Request, view: PictureView, places: Sequence[Place], mode: Mode, shown: ShownMode
+    ) -> None:
+        """Add the marks; the row begins behind the names of the lanes."""
+        at = request.state_step(shown)
+        view["score"] = score_view(request.index, at)
+        view["width"], view["height"] = width_of(request.index, at), lanes_of(request.index).bottom
+        view["hulls"] = []
+
+    def legend(
+        self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
+    ) -> list[LegendItem]:
+        """Return entries for what is drawn."""
+        marks = view["score"]["marks"] if "score" in view else []
+        fills = {mark["fill"] for mark in marks if "fill" in mark}
+        found = [_item("cell", role, text) for role, text in KINDS.items() if role in fills]
+        if any(mark.get("stroke") == "fused" for mark in marks):
+            found.append(_item("fill", "fused", "frame: operators fused into one call"))
+        if any(mark["key"].startswith("g") for mark in marks):
+            found.append(_item("line", "fused", "stays inside: not written to memory"))
+        if any(mark["shape"] == "body" for mark in marks):
+            words = "tensor written to memory: height is rows or image size, thickness channels (logarithmic)"
+            found.append(_item("fill", "kept", words))
+        if any(mark["key"].startswith("a") for mark in marks):
+            found.append(_item("line", "product", "kept for a later call; as thick as its bytes"))
+        signs = {word for mark in marks if mark["shape"] == "dot" for word in mark.get("words", ())}
+        kinds: tuple[SeamKind, ...] = ("refused", "silent", "put-off", "untried", "next")
+        found += [_item("badge", SEAM_ROLES[kind], SEAM_WORDS[kind], SEAM_SIGNS[kind]) for kind in kinds if SEAM_SIGNS[kind] in signs]
+        return found
+
+    def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
+        """Return the marks."""
+        return score_elements(view)
+
+
+def _item(channel: str, role: str, text: str, sign: str = "") -> LegendItem:
+    return {"channel": channel, "role": role, "sign": sign, "text": text}  # pyright: ignore[reportReturnType]
+

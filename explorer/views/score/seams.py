@@ -1,0 +1,169 @@
+"""The seams between calls: why two calls that share data are not one, or when they will be."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from explorer.trace import UNEXPLAINED, Step
+from explorer.views.index import TraceIndex, cached
+from explorer.views.score.calls import Call, calls_at
+
+SeamKind = Literal["refused", "silent", "put-off", "next", "later", "untried"]
+Verdict = tuple[SeamKind, str]
+Pair = tuple[int, int]
+STRENGTH: Sequence[SeamKind] = ("refused", "silent", "put-off")
+"""If several parts of two calls were judged in one step, the first of these is shown."""
+SEAM_WORDS: Mapping[SeamKind, str] = {
+    "refused": "refused because",
+    "silent": "refused, no reason given",
+    "untried": "never tried",
+    "next": "fused next",
+    "later": "fused later",
+    "put-off": "put off",
+}
+SEAM_SIGNS: Mapping[SeamKind, str] = {
+    "refused": "×",
+    "silent": "?",
+    "untried": "•",
+    "next": "+",
+    "later": "+",
+    "put-off": "~",
+}
+SEAM_ROLES: Mapping[SeamKind, str] = {
+    "refused": "error",
+    "silent": "nearMiss",
+    "untried": "muted",
+    "next": "good",
+    "later": "good",
+    "put-off": "nearMiss",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seam:
+    """The gap between two calls, by their positions in the row. `words` are the compiler's, or a fact of the trace."""
+
+    one: int
+    other: int
+    kind: SeamKind
+    words: str
+
+    @property
+    def is_near(self) -> bool:
+        """Whether nothing runs between the two calls."""
+        return self.other == self.one + 1
+
+    @property
+    def text(self) -> str:
+        """The seam in a line: `refused because: no shared data`."""
+        return f"{SEAM_WORDS[self.kind]}: {self.words}" if self.words else SEAM_WORDS[self.kind]
+
+
+@cached
+def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
+    """Return the seams after a step: those of neighbours that share data, and those of other pairs that were judged.
+
+    A pair is shown as it was judged last, up to this step; parts of a call were judged in its place before they were
+    fused. Neighbours that become one in a later step are fused next.
+    """
+    calls = calls_at(index, step)
+    place = {call.node: at for at, call in enumerate(calls)}
+    judged = {
+        (min(pair), max(pair)): verdict
+        for nodes, verdict in _judged(index, step).items()
+        for pair in [(place[nodes[0]], place[nodes[1]])]
+    }
+    near = [(at, at + 1) for at, (one, other) in enumerate(pairwise(calls)) if _shares(one, other)]
+    fates = _fused_later(index, step, [(calls[one].node, calls[other].node) for one, other in near])
+    found: list[Seam] = []
+    for (one, other), fate in zip(near, fates, strict=True):
+        verdict = fate or judged.get((one, other))
+        if verdict is None and _was_asked(index, step):
+            library = next((call.library for call in (calls[one], calls[other]) if call.library), "")
+            verdict = ("untried", f"{library} is a library call" if library else "")
+        if verdict is not None:
+            found.append(Seam(one, other, *verdict))
+    known = {(seam.one, seam.other) for seam in found}
+    return (*found, *(Seam(*pair, *verdict) for pair, verdict in sorted(judged.items()) if pair not in known))
+
+
+def _shares(one: Call, other: Call) -> bool:
+    """Whether the second call reads what the first one writes, or both read the same value."""
+    if one.is_input or other.is_input:
+        return False
+    return one.node in other.sources or bool({*one.sources} & {*other.sources})
+
+
+@cached
+def _verdicts(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
+    """The pairs that a step judged and did not fuse, by nodes of the state before it."""
+    entry = index.step(step)
+    found: dict[Pair, Verdict] = {}
+    for miss in entry.refusals:
+        refusal = miss.refusal
+        if refusal.root != refusal.node:
+            words = refusal.cause
+            is_silent = words.endswith(UNEXPLAINED)
+            said = words.removesuffix(UNEXPLAINED).rstrip("; ")
+            found.setdefault((refusal.root, refusal.node), ("silent" if is_silent else "refused", said))
+    nodes = {match.number: match.nodes for match in entry.matches}
+    for lost in entry.lost:
+        if len(nodes.get(lost.loser, ())) == 2:  # noqa: PLR2004 - a pair
+            one, other = nodes[lost.loser]
+            found.setdefault((one, other), ("put-off", lost.reason))
+    return found
+
+
+@cached
+def _was_asked(index: TraceIndex, step: int) -> bool:
+    """Whether any pair was judged up to this step."""
+    return any(_verdicts(index, at) for at in range(step + 1))
+
+
+def _judged(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
+    """The last verdict on each pair of calls that are present after a step."""
+    home = {call.node: call.node for call in calls_at(index, step) if not call.is_input}
+    found: dict[frozenset[int], tuple[Pair, Verdict]] = {}
+    for at in range(step, 0, -1):
+        if not index.step(at).changed and not index.step(at).refusals:
+            continue
+        for rewrite in index.step(at).applied:
+            new = [home[node] for node in rewrite.added if node in home]
+            home.update((node, new[-1]) for node in rewrite.removed if new)
+        here: dict[frozenset[int], tuple[Pair, Verdict]] = {}
+        for (one, other), verdict in _verdicts(index, at).items():
+            pair = (home.get(one, -1), home.get(other, -1))
+            if -1 in pair or pair[0] == pair[1]:
+                continue
+            before = here.get(frozenset(pair))
+            if before is None or STRENGTH.index(verdict[0]) < STRENGTH.index(before[1][0]):
+                here[frozenset(pair)] = (pair, verdict)
+        for key, one in here.items():
+            found.setdefault(key, one)
+    return dict(found.values())
+
+
+def _fused_later(index: TraceIndex, step: int, pairs: Sequence[Pair]) -> list[Verdict | None]:
+    """For each pair the step that makes one call of both, if one does."""
+    found: list[Verdict | None] = [None] * len(pairs)
+    fate = {node: {node} for pair in pairs for node in pair}
+    changing = 0
+    for entry in index.trace.steps[step + 1 :]:
+        if not entry.changed:
+            continue
+        changing += 1
+        became = _became(entry)
+        fate = {node: set[int]().union(*(became.get(one, (one,)) for one in now)) for node, now in fate.items()}
+        for at, (one, other) in enumerate(pairs):
+            if found[at] is None and fate[one] == fate[other] and len(fate[one]) == 1:
+                found[at] = ("next" if changing == 1 else "later", entry.at.words)
+    return found
+
+
+def _became(entry: Step) -> Mapping[int, Sequence[int]]:
+    found: dict[int, Sequence[int]] = {}
+    for rewrite in entry.applied:
+        if not rewrite.parameter_path:
+            found.update((node, rewrite.added or rewrite.became) for node in rewrite.removed)
+    return found

@@ -1,0 +1,99 @@
+"""Words of the score: what a step no longer writes, what moves, and why seams stay."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from explorer.views.index import TraceIndex
+from explorer.views.score.calls import Call, Tensor, calls_at
+from explorer.views.score.seams import SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind
+from explorer.views.words import bytes_text, plural
+
+MAX_VALUES = 3
+"""Maximum number of values that the headline names."""
+
+
+def moved_bytes(calls: Iterable[Call]) -> int:
+    """Return the bytes of values that calls read and write."""
+    return sum(call.read + call.written for call in calls if not call.is_input)
+
+
+def count_of(calls: Iterable[Call]) -> int:
+    """Return the number of calls without inputs."""
+    return sum(not call.is_input for call in calls)
+
+
+def headline_of(index: TraceIndex, step: int) -> tuple[str, str]:
+    """Return calls and bytes before and after a step, and those of the first and of the largest state."""
+    now, before, first = (calls_at(index, at) for at in (step, max(step - 1, 0), index.trace.start))
+    counts, moved = ((count_of(calls), moved_bytes(calls)) for calls in (before, now))
+    texts = [
+        f"{counts[0]:,} → {moved[0]:,} calls" if counts[0] != moved[0] else plural(moved[0], "call"),
+        f"{bytes_text(counts[1])} → {bytes_text(moved[1])} moved through memory"
+        if bytes_text(counts[1]) != bytes_text(moved[1])
+        else f"{bytes_text(moved[1])} moved through memory",
+    ]
+    changing = [at.index for at in index.trace.steps if at.changed and index.trace.start < at.index <= step]
+    most = max(changing, key=lambda at: moved_bytes(calls_at(index, at)), default=step)
+    others = [(index.trace.level.begins, first)] if step > index.trace.start else []
+    largest = calls_at(index, most)
+    if most != step and moved_bytes(largest) > max(moved_bytes(first), moved_bytes(now)):
+        others.append((f"after {index.step(most).at.words}", largest))
+    besides = [f"{name}: {plural(count_of(calls), 'call')}, {bytes_text(moved_bytes(calls))}" for name, calls in others]
+    return ",  ".join(texts), "; ".join(besides)
+
+
+def vanished_of(index: TraceIndex, step: int) -> list[tuple[str, Tensor]]:
+    """Return the values that calls wrote before a step and that none writes after it, with the calls' titles."""
+    if step <= index.trace.start:
+        return []
+    before = {call.node: call for call in calls_at(index, step - 1)}
+    after = {call.node: call for call in calls_at(index, step)}
+    found: list[tuple[str, Tensor]] = []
+    for rewrite in index.step(step).applied:
+        if rewrite.parameter_path:
+            continue
+        left = Counter(one.text for node in rewrite.added if node in after for one in after[node].results)
+        for node in rewrite.removed:  # the root first: its value is the one that stays
+            call = before.get(node)
+            for tensor in call.results if call is not None and not call.is_input else ():
+                if left[tensor.text]:
+                    left[tensor.text] -= 1
+                elif tensor.num_bytes:
+                    found.append((call.title if call is not None else "", tensor))
+    return found
+
+
+def vanished_text(index: TraceIndex, step: int) -> str:
+    """Say which values are no longer written after a step; otherwise which stay inside calls."""
+    gone = vanished_of(index, step)
+    if gone:
+        total = sum(tensor.num_bytes for _, tensor in gone)
+        return f"No longer written to memory: {plural(len(gone), 'value')}, {bytes_text(total)}: {_list(gone)}"
+    inside = [(call.title, tensor) for call in calls_at(index, step) for tensor in call.inside]
+    if not inside:
+        return ""
+    total = sum(tensor.num_bytes for _, tensor in inside)
+    return f"Never written, as they stay inside a call: {plural(len(inside), 'value')}, {bytes_text(total)}: {_list(inside)}"
+
+
+def _list(values: Sequence[tuple[str, Tensor]]) -> str:
+    counts = Counter((title, tensor.text, tensor.num_bytes) for title, tensor in values)
+    largest = sorted(counts.items(), key=lambda item: -item[0][2] * item[1])
+    texts = [f"{f'{count} × ' if count > 1 else ''}{text} of {title}" for (title, text, _), count in largest]
+    more = len(texts) - MAX_VALUES
+    return ", ".join(texts[:MAX_VALUES]) + (f" and {plural(more, 'other kind')}" if more > 0 else "")
+
+
+def seam_lines(seams: Sequence[Seam]) -> list[tuple[SeamKind, str]]:
+    """Return a line for each reason, the refusals first: `× refused because: no shared data (3 seams)`."""
+    order: Sequence[SeamKind] = tuple(SEAM_WORDS)
+    counts = Counter((seam.kind, seam.words, seam.is_near) for seam in seams)
+    groups: dict[tuple[SeamKind, str], list[str]] = {}
+    for (kind, words, is_near), count in sorted(counts.items(), key=lambda item: not item[0][2]):
+        noun = plural(count, "seam") if is_near else plural(count, "pair") + " further apart"
+        groups.setdefault((kind, words), []).append(noun)
+    ranked = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
+    return [
+        (kind, f"{SEAM_SIGNS[kind]} {SEAM_WORDS[kind]}{f': {words}' if words else ''} ({', '.join(nouns)})")
+        for (kind, words), nouns in ranked
+    ]

@@ -1,0 +1,70 @@
+/** The shapes of a score on a canvas, or with a pen that writes SVG. */
+
+import { roleColour } from "../shared/theme.js";
+
+/**
+ * @typedef {import("../shared/theme.js").Palette} Palette
+ * @typedef {import("./reading.js").Mark} Mark
+ * @typedef {import("./reading.js").Area} Area
+ */
+
+/** Depth of a body: at least so many pixels, and a share of its thickness. Of its room, a body has at most a share. */
+const [DEPTH, SLANT, ROOM] = [2, 0.35, 0.7];
+/** Frames of a selected call are so wide. */
+const SELECTED = 3;
+
+/** @param {any} pen @param {Mark} mark @param {Area} area @param {Palette} palette @param {boolean} selected */
+export function paintMark(pen, mark, area, palette, selected) {
+  const { left, top, width, height } = area;
+  if (mark.shape === "body") return paintBody(pen, mark, area, palette);
+  if (mark.shape === "text") return;
+  pen.beginPath();
+  if (mark.shape === "arc") {
+    const bend = top - (height * 4) / 3;
+    pen.moveTo(left, top);
+    pen.bezierCurveTo(left, bend, left + width, bend, left + width, top);
+  } else if (mark.shape === "dot") {
+    pen.roundRect(left - height, top - height, 2 * height, 2 * height, height);
+  } else {
+    const radius = Math.min(mark.radius, width / 2, height / 2);
+    if (radius > 0.5) pen.roundRect(left, top, Math.max(0.5, width), height, radius);
+    else pen.rect(left, top, Math.max(0.5, width), height);
+  }
+  const fill = mark.shape === "dot" ? "panel" : mark.fill;
+  if (fill && mark.shape !== "arc") {
+    pen.fillStyle = roleColour(fill, palette);
+    pen.fill();
+  }
+  if (!mark.stroke) return;
+  pen.strokeStyle = roleColour(selected ? "accent" : mark.stroke, palette);
+  pen.lineWidth = selected ? SELECTED : mark.shape === "dot" ? 1.6 : mark.width;
+  pen.setLineDash(mark.dash);
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+/** A slab, seen from the right and from above. @param {any} pen @param {Mark} mark @param {Area} area @param {Palette} palette */
+function paintBody(pen, mark, { left: middle, top, width: room, height }, palette) {
+  const thick = Math.min(mark.thick, room * ROOM);
+  const depth = DEPTH + thick * SLANT;
+  const [left, right, bottom] = [middle - (thick + depth) / 2, middle + (thick - depth) / 2, top + height];
+  const alpha = pen.globalAlpha;
+  const front = [left, top, right, top, right, bottom, left, bottom];
+  const lid = [left, top, left + depth, top - depth, right + depth, top - depth, right, top];
+  const side = [right, top, right + depth, top - depth, right + depth, bottom - depth, right, bottom];
+  for (const [points, opacity, colour] of /** @type {[number[], number, string][]} */ ([
+    [front, 1, roleColour(mark.fill, palette)],
+    [lid, 0.6, roleColour(mark.fill, palette)],
+    [side, 1, roleColour(mark.fill, palette)],
+    [side, 0.3, "#000"],
+  ])) {
+    pen.globalAlpha = alpha * opacity;
+    pen.fillStyle = colour;
+    pen.beginPath();
+    pen.moveTo(points[0], points[1]);
+    for (let at = 2; at < points.length; at += 2) pen.lineTo(points[at], points[at + 1]);
+    pen.lineTo(points[0], points[1]);
+    pen.fill();
+  }
+  pen.globalAlpha = alpha;
+}
