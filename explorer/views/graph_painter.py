@@ -51,6 +51,7 @@ class GraphPainter:
 
     scoped_titles: bool = True
     has_margins: bool = False
+    has_hulls: bool = True
 
     def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
         """Draw any state, and the difference as the union of both."""

@@ -5,7 +5,7 @@ share a box if they agree on the grouping (level and fold key; scope; none), on 
 roles in its matches. A node created by folding has its own box.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ from explorer.views.changes import CHANGED, CHANGES, KEPT, match_roles, node_cha
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.score.calls import sources_at
+from explorer.views.score.repeats import groups_at, name_of
 from explorer.views.scopes import scope_numbers
 from explorer.views.states import ABSENT, IntArray, State
 from explorer.views.words import bytes_text
@@ -73,7 +74,7 @@ def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
     """Return the grouping, or `fold` if it would draw more boxes than the limit."""
     if group_by in ("plates", "fold"):
         return group_by
-    if group_by in ("none", "score"):
+    if group_by == "none":
         count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
     else:
         count = len(boxes_of(index, step, group_by).boxes)
@@ -109,21 +110,34 @@ def plate_boxes(index: TraceIndex, step: int) -> Boxes:
 
 
 def score_boxes(index: TraceIndex, step: int) -> Boxes:
-    """Return a box for each call and input before and after a step; a view belongs to the box of its memory."""
-    states = [(at, index.state(at), sources_at(index, at)) for at in (max(step - 1, 0), step)]
-    ids = sorted({source for _, _, sources in states for source in sources.values()} - {ABSENT})
-    changes, roles = node_changes(index, step), match_roles(index, step)
-    (_, before, _), (_, after, _) = states
-    boxes = [
-        _box(np.array([node], np.int32), before, after, CHANGES[int(changes[node])], int(roles[node])) for node in ids
-    ]
-    boxes.sort(key=lambda box: (box.level, box.ids[0]))
-    place = {box.ids[0]: at for at, box in enumerate(boxes)}
-    found = [np.full(index.size, ABSENT, np.int32) for _ in states]
-    for positions, (_, _, sources) in zip(found, states, strict=True):
-        for node, source in sources.items():
-            positions[node] = place.get(source, ABSENT)
-    return Boxes(tuple(boxes), found[0], found[1])
+    """Return a box for each call and input that is drawn before or after a step, with equal calls.
+
+    A view belongs to the box of the value that it shows.
+    """
+    steps = (max(step - 1, 0), step)
+    old, new = ({name_of(nodes): nodes for nodes in groups_at(index, at).values()} for at in steps)
+    found = [_score_box(index, step, name, nodes, name in old, name in new) for name, nodes in {**old, **new}.items()]
+    found.sort(key=lambda box: (box.level, box.ids[0], box.after))
+    place = {box.id: at for at, box in enumerate(found)}
+    positions = [np.full(index.size, ABSENT, np.int32) for _ in steps]
+    for array, at, groups in zip(positions, steps, (old, new), strict=True):
+        box_of = {node: place[name] for name, nodes in groups.items() for node in nodes}
+        for node, source in sources_at(index, at).items():
+            array[node] = box_of.get(source, ABSENT)
+    return Boxes(tuple(found), positions[0], positions[1])
+
+
+def _score_box(
+    index: TraceIndex, step: int, name: str, nodes: Sequence[int], is_before: bool, is_after: bool
+) -> Box:
+    ids = sorted(nodes)
+    changes: set[int] = set(node_changes(index, step)[ids].tolist())
+    change = CHANGES[changes.pop() if len(changes) == 1 else CHANGED]
+    is_part = is_before != is_after and change in ("kept", "changed")
+    only: Literal["before", "after"] | None = ("after" if is_after else "before") if is_part else None
+    level = int((index.state(step) if is_after else index.before(step)).level[ids].max())
+    roles = int(np.bitwise_or.reduce(match_roles(index, step)[ids]))
+    return Box(name, tuple(ids), change, level, level, roles, only=only)
 
 
 def _plate_box(index: TraceIndex, step: int, before: Plate | None, after: Plate | None) -> Box:

@@ -150,7 +150,8 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
     shown = painter.shown_mode(request, shown)
     everything = boxes_of(index, step, group_by)
     boxes = [box for box in everything.boxes if is_shown(box, shown)]
-    hulls = hulls_of(index, step, group_by, shown, request.near_misses, request.trial)
+    drawn = painter.has_hulls
+    hulls = hulls_of(index, step, group_by, shown, request.near_misses, request.trial) if drawn else []
     edges = [edge_view(edge, everything) for edge in edges_of(index, step, group_by, shown)]
     nodes, looks, legend = _nodes(request, boxes, hulls, shown, is_plain=is_plain)
     coordinates = np.array(painter.places(request, boxes, shown), np.float32).reshape(-1, 4)

@@ -87,6 +87,11 @@ class Painter(Protocol):
         """True if an image shows the empty space around the boxes."""
         ...
 
+    @property
+    def has_hulls(self) -> bool:
+        """True if matches are outlined."""
+        ...
+
     def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
         """Return which state to draw; `diff` draws both."""
         ...

@@ -37,6 +37,7 @@ class PlatesPainter:
 
     scoped_titles: bool = False
     has_margins: bool = True
+    has_hulls: bool = True
 
     def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
         """Draw as the difference the state after, or before the step if that has what is asked for."""

@@ -67,6 +67,8 @@ def tensor_of(text: str) -> Tensor:
 @cached
 def calls_at(index: TraceIndex, step: int) -> tuple[Call, ...]:
     """Return the calls after a step with its inputs, in the order in which they run."""
+    if step and not index.step(step).changed:
+        return calls_at(index, step - 1)
     records = _records(index, step)
     sources = sources_at(index, step)
     reads = _inputs(index, step)
@@ -141,3 +143,8 @@ def path_of(module: str) -> tuple[str, ...]:
     ('blocks.0', 'blocks.0.attn', 'blocks.0.attn.q_proj')
     """
     return tuple(module[: part.end()] for part in PART.finditer(module))
+
+
+def block_of(module: str) -> str:
+    """Return the outermost module that a module is in."""
+    return path_of(module)[0] if module else ""

@@ -8,8 +8,9 @@ from math import log2
 from explorer.views.boxes import ShownMode
 from explorer.views.index import TraceIndex, cached
 from explorer.views.score.calls import Call, calls_at
+from explorer.views.score.repeats import drawn_at, firsts_at, name_of
 from explorer.views.score.row import LEFT, RIGHT, Spot, bands_of, body_of, row_at, scale_of
-from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, Seam, seams_at
+from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind, seams_at
 from explorer.views.score.words import count_of, headline_of, seam_lines, vanished_text
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import ScoreMarkView, ScoreView
@@ -78,14 +79,15 @@ def lanes_of(index: TraceIndex) -> Lanes:
 def score_view(index: TraceIndex, step: int) -> ScoreView:
     """Return the marks of the state after a step, lowest first."""
     row, seams, lanes = row_at(index, step), seams_at(index, step), lanes_of(index)
+    lines = seam_lines(calls_at(index, step), seams)
     marks = [
         *_headline(index, step),
         *_bands(index, row),
         *_arcs(row, lanes.arcs + ARCS),
         *_calls(index, step, row, lanes.calls),
-        *_seams(row, seams, lanes.seams),
+        *_seams(row, _drawn(index, step, seams), lines, lanes.seams),
         *_traffic(index, row, lanes.traffic),
-        *_names(row, lanes, seams),
+        *_names(calls_at(index, step), lanes, seams),
     ]
     return {"left": LEFT, "marks": marks}
 
@@ -111,9 +113,9 @@ def _headline(index: TraceIndex, step: int) -> Iterator[ScoreMarkView]:
         yield _text("head-gone", 12, 31, gone, size=13, fixed=True)
 
 
-def _names(row: Sequence[Spot], lanes: Lanes, seams: Sequence[Seam]) -> Iterator[ScoreMarkView]:
+def _names(every: Sequence[Call], lanes: Lanes, seams: Sequence[Seam]) -> Iterator[ScoreMarkView]:
     """The names of the lanes, with their totals."""
-    calls = [spot.call for spot in row if not spot.call.is_input]
+    calls = [call for call in every if not call.is_input]
     read, written, parameters = (sum(getattr(call, name) for call in calls) for name in ("read", "written", "parameters"))
     inside = sum(len(call.inside) for call in calls)
     if any(call.modules for call in calls):
@@ -157,9 +159,9 @@ def _bands(index: TraceIndex, row: Sequence[Spot]) -> Iterator[ScoreMarkView]:
             "at": _round(band.left + 1, HEAD + band.depth * BAND, band.right - band.left - 2, BAND - 2),
             "fill": f"category-{colours[NUMBER.sub('', band.name)]}",
             "radius": 2,
-            "words": [band.path, band.name] if band.path != band.name else [band.name],
+            "words": [f"{band.name} ×{band.count}" if band.count > 1 and not band.depth else band.name],
             "ink": "fg",
-            "tip": f"{band.path}: click to zoom",
+            "tip": f"{band.path}{f' and {band.count - 1} equal ones' if band.count > 1 else ''}: click to zoom",
             "zooms": True,
         }
 
@@ -180,15 +182,15 @@ def _arcs(row: Sequence[Spot], foot: float) -> Iterator[ScoreMarkView]:
                 "key": f"a{source}-{spot.call.node}",
                 "at": _round(left, foot + 10, spot.middle - left, rise),
                 "stroke": "product",
-                "width": round(1.2 + 0.55 * max(log2(max(value, 1) / 256), 0), 1),
+                "width": round(1.0 + 0.3 * max(log2(max(value, 1) / 256), 0), 1),
                 "tip": f"{row[start].call.title} is kept for {spot.call.title}: {bytes_text(value)}",
             }
 
 
 def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Iterator[ScoreMarkView]:
-    origins = origins_at(index, step)
+    origins, rooms = origins_at(index, step), _title_rooms(row)
     for spot in row:
-        call, name = spot.call, f"n{spot.call.node}"
+        call, name = spot.call, name_of(spot.nodes)
         several = len(call.operators) > 1
         if not call.is_input:
             yield {
@@ -218,13 +220,15 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                 }
             if several:
                 yield from _inside(spot, top)
-                room = spot.width + spot.gap * 0.8
+            if several or call.title not in call.operators:
+                room = rooms[call.node]
                 yield {
                     "shape": "text",
                     "key": f"t{call.node}",
                     "at": _round(spot.middle - room / 2, top - TITLES / 2, room, 0),
-                    "words": [call.title],
-                    "bold": True,
+                    "words": [call.title, *([] if several else [""])],
+                    "bold": several,
+                    "ink": "fg" if several else "muted",
                 }
         for at, ((middle, room), tensor) in enumerate(zip(spot.bodies(), spot.tensors, strict=True)):
             height, thick = body_of(index, tensor)
@@ -234,11 +238,23 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                 "key": key,
                 "at": _round(middle, top + (FRAMES - height) / 2, room, height),
                 "thick": thick,
-                "fill": "leaf" if call.is_input else "kept",
+                "fill": "leaf" if call.is_input else "operator",
                 "box": name,
                 "tip": f"{tensor.text}, {bytes_text(tensor.num_bytes)}, written by {call.title}",
                 **_was(key, origins),
             }
+
+
+def _title_rooms(row: Sequence[Spot]) -> dict[int, float]:
+    """The room of the title of each call: up to the middle between two calls of several operators."""
+    several = [spot for spot in row if len(spot.call.operators) > 1]
+    rooms = {spot.call.node: spot.width + spot.gap for spot in row}
+    ends = [LEFT, *(spot.middle for spot in several), row[-1].right + row[-1].gap] if row else []
+    for at, spot in enumerate(several):
+        left = (spot.middle - ends[at]) / (2 if at else 1)
+        right = (ends[at + 2] - spot.middle) / (2 if at + 1 < len(several) else 1)
+        rooms[spot.call.node] = max(rooms[spot.call.node], 2 * min(left, right))
+    return rooms
 
 
 def _inside(spot: Spot, top: float) -> Iterator[ScoreMarkView]:
@@ -266,7 +282,21 @@ def call_text(call: Call) -> str:
     return f"{call.title}{library}{operators}. Reads {bytes_text(call.read)}, writes {bytes_text(call.written)}."
 
 
-def _seams(row: Sequence[Spot], seams: Sequence[Seam], top: float) -> Iterator[ScoreMarkView]:
+def _drawn(index: TraceIndex, step: int, seams: Sequence[Seam]) -> list[Seam]:
+    """The seams between calls that are drawn, by their positions in the row."""
+    calls, first = calls_at(index, step), firsts_at(index, step)
+    place = {call.node: at for at, call in enumerate(drawn_at(index, step))}
+    found: dict[tuple[int, int], Seam] = {}
+    for seam in seams:
+        one, other = (place[first[calls[at].node]] for at in (seam.one, seam.other))
+        if one < other:
+            found.setdefault((one, other), Seam(one, other, seam.kind, seam.words))
+    return list(found.values())
+
+
+def _seams(
+    row: Sequence[Spot], seams: Sequence[Seam], lines: Sequence[tuple[SeamKind, str]], top: float
+) -> Iterator[ScoreMarkView]:
     middles = [spot.right + spot.gap / 2 for spot in row]
     near = [seam for seam in seams if seam.is_near]
     far = sorted((seam for seam in seams if not seam.is_near), key=lambda seam: seam.other - seam.one)[:MAX_FAR]
@@ -279,25 +309,26 @@ def _seams(row: Sequence[Spot], seams: Sequence[Seam], top: float) -> Iterator[S
             "stroke": SEAM_ROLES[seam.kind],
             "width": 1.2,
             "tip": f"{one.call.title} | {other.call.title}: {seam.text}",
-            "pair": [f"n{one.call.node}", f"n{other.call.node}"],
+            "pair": [name_of(one.nodes), name_of(other.nodes)],
         }
     ends = [LEFT, *(middles[seam.one] for seam in near), row[-1].right + row[-1].gap if row else LEFT]
     for at, seam in enumerate(near):
         one, other, x = row[seam.one], row[seam.other], middles[seam.one]
         role = SEAM_ROLES[seam.kind]
-        pair = [f"n{one.call.node}", f"n{other.call.node}"]
+        pair = [name_of(one.nodes), name_of(other.nodes)]
         tip = f"{one.call.title} | {other.call.title}: {seam.text}"
         key = f"s{one.call.node}-{other.call.node}"
+        room = min(x - ends[at], ends[at + 2] - x) / 2
         yield {
             "shape": "dot",
             "key": key,
-            "at": _round(x, top + 12, 0, 8 if seam.kind != "untried" else 7),
+            "at": _round(x, top + 12, 2 * room, 8 if seam.kind != "untried" else 7),
             "stroke": role,
             "words": [SEAM_SIGNS[seam.kind]],
             "tip": tip,
             "pair": pair,
         }
-        room = min(x - ends[at], ends[at + 2] - x) * 0.96
+        room *= 1.9
         for line, words in enumerate((SEAM_WORDS[seam.kind], seam.words)):
             if words and not far:
                 yield {
@@ -309,7 +340,7 @@ def _seams(row: Sequence[Spot], seams: Sequence[Seam], top: float) -> Iterator[S
                     "size": 11.5,
                 }
     under = top + SEAMS + FAR + LINE / 2
-    for at, (kind, line) in enumerate(seam_lines(seams)[:MAX_LINES]):
+    for at, (kind, line) in enumerate(lines[:MAX_LINES]):
         yield _text(f"w{at}", LEFT, under + at * LINE, line, ink=SEAM_ROLES[kind], fixed=True)
     if not seams and row:
         yield _text("w0", LEFT, top + 12, "No pair of calls has been judged up to here.", ink="muted", fixed=True)
@@ -329,7 +360,7 @@ def _traffic(index: TraceIndex, row: Sequence[Spot], top: float) -> Iterator[Sco
                 "key": f"{key}{call.node}",
                 "at": _round(spot.left, middle - height if key == "r" else middle + 1, spot.width, height),
                 "fill": role,
-                "box": f"n{call.node}",
+                "box": name_of(spot.nodes),
                 "tip": f"{call.title} {what} {bytes_text(count)}",
             }
 

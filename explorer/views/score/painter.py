@@ -8,6 +8,7 @@ from explorer.views.lines import Place
 from explorer.views.looks import plate_look
 from explorer.views.request import Request
 from explorer.views.score.drawing import FRAMES, lanes_of, score_view, width_of
+from explorer.views.score.repeats import name_of
 from explorer.views.score.row import row_at
 from explorer.views.score.score_svg import score_elements
 from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, SeamKind
@@ -27,6 +28,7 @@ class ScorePainter:
 
     scoped_titles: bool = False
     has_margins: bool = True
+    has_hulls: bool = False
 
     def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
         """Draw as the difference the state after."""
@@ -38,9 +40,9 @@ class ScorePainter:
 
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
         """Return the places of calls in the state that is drawn; an input is where its tensor is."""
-        spots = {spot.call.node: spot for spot in row_at(request.index, request.state_step(shown))}
+        spots = {name_of(spot.nodes): spot for spot in row_at(request.index, request.state_step(shown))}
         y = lanes_of(request.index).calls + FRAMES / 2
-        found = [spots[box.ids[0]] for box in boxes]
+        found = [spots[box.id] for box in boxes]
         return [[one.middle, y, one.width or one.gap, FRAMES] for one in found]
 
     def complete(
@@ -50,7 +52,6 @@ class ScorePainter:
         at = request.state_step(shown)
         view["score"] = score_view(request.index, at)
         view["width"], view["height"] = width_of(request.index, at), lanes_of(request.index).bottom
-        view["hulls"] = []
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
@@ -60,12 +61,12 @@ class ScorePainter:
         fills = {mark["fill"] for mark in marks if "fill" in mark}
         found = [_item("cell", role, text) for role, text in KINDS.items() if role in fills]
         if any(mark.get("stroke") == "fused" for mark in marks):
-            found.append(_item("fill", "fused", "frame: operators fused into one call"))
+            found.append(_item("cell", "fused", "frame: operators fused into one call"))
         if any(mark["key"].startswith("g") for mark in marks):
             found.append(_item("line", "fused", "stays inside: not written to memory"))
         if any(mark["shape"] == "body" for mark in marks):
             words = "tensor written to memory: height is rows or image size, thickness channels (logarithmic)"
-            found.append(_item("fill", "kept", words))
+            found.append(_item("cell", "operator", words))
         if any(mark["key"].startswith("a") for mark in marks):
             found.append(_item("line", "product", "kept for a later call; as thick as its bytes"))
         signs = {word for mark in marks if mark["shape"] == "dot" for word in mark.get("words", ())}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import log2, prod
 
 from explorer.views.index import TraceIndex, cached
-from explorer.views.score.calls import Call, Tensor, calls_at, path_of
+from explorer.views.score.calls import Call, Tensor, block_of, calls_at, path_of
+from explorer.views.score.repeats import drawn_at, groups_at
 
 LEFT, RIGHT = 132.0, 16.0
 """Room for the names of the lanes, and behind the last tensor, in pixels."""
@@ -18,7 +19,7 @@ SLOT, MORE, CLOSED = 1.5, 0.7, 0.5
 """The width of the gap behind a call: with a tensor, for each further one, without any."""
 MAX_BODIES = 3
 """More tensors that one call writes are drawn as the largest ones."""
-BODY_HEIGHT, BODY_THICKNESS = (12.0, 104.0), (3.0, 15.0)
+BODY_HEIGHT, BODY_THICKNESS = (12.0, 96.0), (3.0, 15.0)
 """The least and the largest height and thickness of a tensor in pixels."""
 
 
@@ -27,6 +28,8 @@ class Spot:
     """A call in the row: its left edge and width, and the gap behind it."""
 
     call: Call
+    nodes: tuple[int, ...]
+    """The call, and equal ones that it stands for."""
     left: float
     width: float
     gap: float
@@ -69,6 +72,8 @@ class Band:
     depth: int
     left: float
     right: float
+    count: int = 1
+    """Number of equal modules that it stands for."""
 
     @property
     def name(self) -> str:
@@ -80,14 +85,14 @@ class Band:
 @cached
 def row_at(index: TraceIndex, step: int) -> tuple[Spot, ...]:
     """Return the calls after a step with their places."""
-    calls = calls_at(index, step)
+    calls, groups = drawn_at(index, step), groups_at(index, step)
     widths = [0.0 if one.is_input else ALONE if len(one.operators) == 1 else len(one.operators) + 2 * PAD for one in calls]
     gaps = [_gap(one) for one in calls]
     unit = min(MAX_UNIT, max(MIN_UNIT, NATURAL_WIDTH / max(sum(widths) + sum(gaps), 1.0)))
     found: list[Spot] = []
     at = LEFT
     for call, width, gap in zip(calls, widths, gaps, strict=True):
-        found.append(Spot(call, at, width * unit, gap * unit))
+        found.append(Spot(call, groups[call.node], at, width * unit, gap * unit))
         at += (width + gap) * unit
     return tuple(found)
 
@@ -97,26 +102,38 @@ def _gap(call: Call) -> float:
     return SLOT + MORE * (count - 1) if count else CLOSED
 
 
+def near_modules(modules: Sequence[str], before: str) -> tuple[str, ...]:
+    """Return the modules of a call that are in the same outermost one as the last of them, or as the call before.
+
+    A value of a module far before may be computed again.
+    """
+    known = {before, block_of(modules[-1])} if modules else set[str]()
+    return tuple(module for module in modules if block_of(module) in known)
+
+
 def bands_of(row: Sequence[Spot]) -> list[Band]:
     """Return the bands of modules, outermost first.
 
     A call of operators of several modules belongs to each with an equal part of its width.
     """
-    parts: list[tuple[tuple[str, ...], float, float]] = []
+    parts: list[tuple[tuple[str, ...], float, float, int]] = []
+    top = ""
     for spot in row:
-        modules = spot.call.modules or ("",)
+        modules = near_modules(spot.call.modules, top) or ("",)
+        top = block_of(modules[-1]) if modules[-1] else top
         each = spot.width / len(modules)
         for at, module in enumerate(modules if spot.width else ()):
-            parts.append((path_of(module), spot.left + at * each, spot.left + (at + 1) * each))
+            count = len(spot.nodes) if block_of(module) == top else 1
+            parts.append((path_of(module), spot.left + at * each, spot.left + (at + 1) * each, count))
     found: list[Band] = []
-    for depth in range(max((len(path) for path, _, _ in parts), default=0)):
+    for depth in range(max((len(path) for path, *_ in parts), default=0)):
         path = ""
-        for names, left, right in parts:
+        for names, left, right, count in parts:
             name = names[depth] if depth < len(names) else ""
             if name and name == path:
-                found[-1] = Band(name, depth, found[-1].left, right)
+                found[-1] = Band(name, depth, found[-1].left, right, max(found[-1].count, count))
             elif name:
-                found.append(Band(name, depth, left, right))
+                found.append(Band(name, depth, left, right, count))
             path = name
     return found
 

@@ -8,8 +8,10 @@ from explorer.views.looks import css, dashes
 from explorer.views.plates.pen import short
 from explorer_widgets.schema import PictureView, ScoreMarkView
 
-SLANT = 0.35
-"""Depth of a body, as a share of its thickness, and of its rise."""
+DEPTH, SLANT, ROOM = 2.0, 0.35, 0.8
+"""Depth of a body: at least so many pixels, and a share of its thickness. Of its room, a body has at most a share."""
+MIN_DOT, LEGIBLE_DOT = 2.5, 6.0
+"""The least radius of a dot, and of one with a sign in it."""
 MIN_TURNED = 11.0
 """Least width of a mark with a turned text, in pixels."""
 
@@ -34,7 +36,9 @@ def _elements(mark: ScoreMarkView) -> Iterator[str]:
         d = f"M{short(left)} {short(top)}C{short(left)} {short(bend)} {short(left + width)} {short(bend)} {short(left + width)} {short(top)}"
         yield f'<path d="{d}" style="fill:none;{line}" {look}>{tip}</path>'
     elif shape == "dot":
-        yield f'<circle cx="{short(left)}" cy="{short(top)}" r="{height:g}" style="fill:var(--panel);{line}" stroke-width="1.6">{tip}</circle>'
+        radius = max(MIN_DOT, min(height, width / 2 - 0.5))
+        fill = "panel" if radius >= LEGIBLE_DOT else mark.get("stroke", "fg")
+        yield f'<circle cx="{short(left)}" cy="{short(top)}" r="{short(radius)}" style="fill:{css(fill)};{line}" stroke-width="1.6">{tip}</circle>'
     elif shape == "body":
         yield from _body(mark, tip)
     yield from _words(mark)
@@ -42,8 +46,9 @@ def _elements(mark: ScoreMarkView) -> Iterator[str]:
 
 def _body(mark: ScoreMarkView, tip: str) -> Iterator[str]:
     middle, top, room, height = mark["at"]
-    thick = min(mark.get("thick", 4), room * 0.7)
-    depth = 2 + thick * SLANT
+    whole = min(DEPTH + mark.get("thick", 4) * (1 + SLANT), room * ROOM)
+    thick = max(0.5, (whole - DEPTH) / (1 + SLANT))
+    depth = min(whole - thick, DEPTH + thick * SLANT)
     left, right, bottom = middle - (thick + depth) / 2, middle + (thick - depth) / 2, top + height
     fill = css(mark.get("fill", "kept"))
     sides = (
@@ -58,13 +63,13 @@ def _body(mark: ScoreMarkView, tip: str) -> Iterator[str]:
 
 def _words(mark: ScoreMarkView) -> Iterator[str]:
     words, (left, top, width, height) = mark.get("words", []), mark["at"]
-    if not words:
+    if not words or (mark["shape"] == "dot" and width / 2 - 0.5 < LEGIBLE_DOT):
         return
     size, bold = mark.get("size", 12), mark.get("bold", False)
     x, y = (left, top) if mark["shape"] == "dot" or mark.get("start") else (left + width / 2, top + height / 2)
     look = f'style="fill:{css(mark.get("ink", mark.get("stroke", "fg")))};font-size:{size:g}px'
     look += f'{";font-weight:600" if bold or mark["shape"] == "dot" else ""}" text-anchor="{"start" if mark.get("start") else "middle"}"'
-    room = width - 4 if width else 10_000.0
+    room = width - 4 if width and mark["shape"] != "dot" else 10_000.0
     text = next((one for one in words if width_of(one, size, bold=bold) <= room), None)
     if text is None and mark["shape"] == "rect" and height > 2 * size:
         if width >= MIN_TURNED:

@@ -13,7 +13,7 @@ SeamKind = Literal["refused", "silent", "put-off", "next", "later", "untried"]
 Verdict = tuple[SeamKind, str]
 Pair = tuple[int, int]
 STRENGTH: Sequence[SeamKind] = ("refused", "silent", "put-off")
-"""If several parts of two calls were judged in one step, the first of these is shown."""
+"""If several parts of two calls were judged in one step, and are equally near, the first of these is shown."""
 SEAM_WORDS: Mapping[SeamKind, str] = {
     "refused": "refused because",
     "silent": "refused, no reason given",
@@ -78,7 +78,7 @@ def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
     fates = _fused_later(index, step, [(calls[one].node, calls[other].node) for one, other in near])
     found: list[Seam] = []
     for (one, other), fate in zip(near, fates, strict=True):
-        verdict = fate or judged.get((one, other))
+        verdict = fate[1] if fate and (fate[0] or (one, other) not in judged) else judged.get((one, other))
         if verdict is None and _was_asked(index, step):
             library = next((call.library for call in (calls[one], calls[other]) if call.library), "")
             verdict = ("untried", f"{library} is a library call" if library else "")
@@ -122,7 +122,7 @@ def _was_asked(index: TraceIndex, step: int) -> bool:
 
 
 def _judged(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
-    """The last verdict on each pair of calls that are present after a step."""
+    """The last verdict on each pair of calls that are present after a step: on the parts of them that were nearest."""
     home = {call.node: call.node for call in calls_at(index, step) if not call.is_input}
     found: dict[frozenset[int], tuple[Pair, Verdict]] = {}
     for at in range(step, 0, -1):
@@ -131,22 +131,24 @@ def _judged(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
         for rewrite in index.step(at).applied:
             new = [home[node] for node in rewrite.added if node in home]
             home.update((node, new[-1]) for node in rewrite.removed if new)
-        here: dict[frozenset[int], tuple[Pair, Verdict]] = {}
+        order = {call.node: number for number, call in enumerate(calls_at(index, at - 1))}
+        here: dict[frozenset[int], tuple[int, Pair, Verdict]] = {}
         for (one, other), verdict in _verdicts(index, at).items():
             pair = (home.get(one, -1), home.get(other, -1))
             if -1 in pair or pair[0] == pair[1]:
                 continue
+            apart = abs(order.get(one, 0) - order.get(other, 0))
             before = here.get(frozenset(pair))
-            if before is None or STRENGTH.index(verdict[0]) < STRENGTH.index(before[1][0]):
-                here[frozenset(pair)] = (pair, verdict)
-        for key, one in here.items():
-            found.setdefault(key, one)
+            if before is None or (apart, STRENGTH.index(verdict[0])) < (before[0], STRENGTH.index(before[2][0])):
+                here[frozenset(pair)] = (apart, pair, verdict)
+        for key, (_, pair, verdict) in here.items():
+            found.setdefault(key, (pair, verdict))
     return dict(found.values())
 
 
-def _fused_later(index: TraceIndex, step: int, pairs: Sequence[Pair]) -> list[Verdict | None]:
-    """For each pair the step that makes one call of both, if one does."""
-    found: list[Verdict | None] = [None] * len(pairs)
+def _fused_later(index: TraceIndex, step: int, pairs: Sequence[Pair]) -> list[tuple[bool, Verdict] | None]:
+    """For each pair the step that makes one call of both, if one does; and whether that step judges pairs."""
+    found: list[tuple[bool, Verdict] | None] = [None] * len(pairs)
     fate = {node: {node} for pair in pairs for node in pair}
     changing = 0
     for entry in index.trace.steps[step + 1 :]:
@@ -157,7 +159,9 @@ def _fused_later(index: TraceIndex, step: int, pairs: Sequence[Pair]) -> list[Ve
         fate = {node: set[int]().union(*(became.get(one, (one,)) for one in now)) for node, now in fate.items()}
         for at, (one, other) in enumerate(pairs):
             if found[at] is None and fate[one] == fate[other] and len(fate[one]) == 1:
-                found[at] = ("next" if changing == 1 else "later", entry.at.words)
+                rules = (index.rules.get(rewrite.rule) for rewrite in entry.applied)
+                judges = any(rule is not None and rule.guarded for rule in rules)
+                found[at] = (judges, ("next" if changing == 1 else "later", entry.at.words))
     return found
 
 

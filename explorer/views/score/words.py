@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from explorer.views.index import TraceIndex
+from explorer.views.messages import rules_text
 from explorer.views.score.calls import Call, Tensor, calls_at
 from explorer.views.score.seams import SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind
 from explorer.views.words import bytes_text, plural
@@ -37,7 +38,7 @@ def headline_of(index: TraceIndex, step: int) -> tuple[str, str]:
     others = [(index.trace.level.begins, first)] if step > index.trace.start else []
     largest = calls_at(index, most)
     if most != step and moved_bytes(largest) > max(moved_bytes(first), moved_bytes(now)):
-        others.append((f"after {index.step(most).at.words}", largest))
+        others.append((f"after {rules_text(index, index.step(most)) or index.step(most).at.words}", largest))
     besides = [f"{name}: {plural(count_of(calls), 'call')}, {bytes_text(moved_bytes(calls))}" for name, calls in others]
     return ",  ".join(texts), "; ".join(besides)
 
@@ -52,12 +53,12 @@ def vanished_of(index: TraceIndex, step: int) -> list[tuple[str, Tensor]]:
     for rewrite in index.step(step).applied:
         if rewrite.parameter_path:
             continue
-        left = Counter(one.text for node in rewrite.added if node in after for one in after[node].results)
+        left = Counter(one.num_bytes for node in rewrite.added if node in after for one in after[node].results)
         for node in rewrite.removed:  # the root first: its value is the one that stays
             call = before.get(node)
             for tensor in call.results if call is not None and not call.is_input else ():
-                if left[tensor.text]:
-                    left[tensor.text] -= 1
+                if left[tensor.num_bytes]:
+                    left[tensor.num_bytes] -= 1
                 elif tensor.num_bytes:
                     found.append((call.title if call is not None else "", tensor))
     return found
@@ -84,16 +85,24 @@ def _list(values: Sequence[tuple[str, Tensor]]) -> str:
     return ", ".join(texts[:MAX_VALUES]) + (f" and {plural(more, 'other kind')}" if more > 0 else "")
 
 
-def seam_lines(seams: Sequence[Seam]) -> list[tuple[SeamKind, str]]:
+def seam_lines(calls: Sequence[Call], seams: Sequence[Seam]) -> list[tuple[SeamKind, str]]:
     """Return a line for each reason, the refusals first: `× refused because: no shared data (3 seams)`."""
     order: Sequence[SeamKind] = tuple(SEAM_WORDS)
-    counts = Counter((seam.kind, seam.words, seam.is_near) for seam in seams)
-    groups: dict[tuple[SeamKind, str], list[str]] = {}
-    for (kind, words, is_near), count in sorted(counts.items(), key=lambda item: not item[0][2]):
-        noun = plural(count, "seam") if is_near else plural(count, "pair") + " further apart"
-        groups.setdefault((kind, words), []).append(noun)
+    groups: dict[tuple[SeamKind, str], list[Seam]] = {}
+    for seam in seams:
+        groups.setdefault((seam.kind, seam.words), []).append(seam)
     ranked = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
     return [
-        (kind, f"{SEAM_SIGNS[kind]} {SEAM_WORDS[kind]}{f': {words}' if words else ''} ({', '.join(nouns)})")
-        for (kind, words), nouns in ranked
+        (kind, f"{SEAM_SIGNS[kind]} {SEAM_WORDS[kind]}{f': {words}' if words else ''} ({_where(calls, same)})")
+        for (kind, words), same in ranked
     ]
+
+
+def _where(calls: Sequence[Call], seams: Sequence[Seam]) -> str:
+    """Count seams, and other pairs; name a pair that is alone."""
+    if len(seams) == 1:
+        return f"{calls[seams[0].one].title} | {calls[seams[0].other].title}"
+    near = sum(seam.is_near for seam in seams)
+    far = len(seams) - near
+    parts = [plural(near, "seam")] if near else []
+    return ", ".join([*parts, f"{plural(far, 'pair')} further apart"] if far else parts)

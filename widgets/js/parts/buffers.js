@@ -145,12 +145,15 @@ export function makeBuffers(ui, store, selecting) {
   const panes = h("div", { class: "ce-buffers-panes" });
   const answer = h("div", { class: "ce-sharing" });
   const listing = makeListing(ui, (run) => selecting.select(boxesOf([run])));
+  const heading = h("summary");
+  const fold = h("details", {}, heading, panes, h("div", { class: "ce-buffers-foot" }, listing.element, answer));
   const element = h(
     "div",
     { class: "ce-buffers", role: "group", "aria-label": "Memory of the program", hidden: true },
-    panes,
-    h("div", { class: "ce-buffers-foot" }, listing.element, answer),
+    fold,
   );
+  /** Whether it is below a score, which takes its room until it is asked for. */
+  let isAside = false;
   let pointed = -1;
   let drawn = false;
   /** @type {number[]} the chosen buffers: none, one, or two that are compared */
@@ -207,7 +210,8 @@ export function makeBuffers(ui, store, selecting) {
     const used = drawings.slice(0, shown.length);
     used.forEach((drawing, at) => drawing.show(shown[at], shown.length > 1 ? ["Before", "After"][at] : ""));
     panes.replaceChildren(...used.map((drawing) => drawing.element));
-    const { listing: lines, listingText } = shown[shown.length - 1];
+    const { listing: lines, listingText, text } = shown[shown.length - 1];
+    heading.textContent = `Memory: ${text}`;
     listing.show(lines, listingText);
   }
 
@@ -222,6 +226,10 @@ export function makeBuffers(ui, store, selecting) {
         drawn = false;
         return;
       }
+      const below = Boolean(state.picture?.score);
+      if (below !== isAside || !drawn) fold.open = !below;
+      isAside = below;
+      heading.hidden = !below;
       if (changed.has("picture") || changed.has("palette") || !drawn) show();
       drawn = true;
       const ids = selectedIds();
@@ -234,6 +242,7 @@ export function makeBuffers(ui, store, selecting) {
 
 export const STYLE = `
 .ce-buffers{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12.5px}
+.ce-buffers summary{cursor:pointer;min-height:24px}
 .ce-buffers-panes{display:flex;flex-wrap:wrap;align-items:flex-end;gap:8px 28px}
 .ce-buffers-foot{display:flex;flex-wrap:wrap;align-items:center;gap:0 24px}
 .ce-buffers-foot .ce-listing[open]{flex:1 1 100%;min-width:0}

@@ -169,14 +169,17 @@ export function makeTimeline(ui, { state }, timing, go) {
 
   return {
     element,
-    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress", "view", "guess"]),
+    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress", "view", "guess", "picture"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const shown = framesShown();
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
       const undrawn = shown.find((frame) => frame.undrawn)?.undrawn || "";
+      const isTimed =
+        shown.some(({ times }) => Object.keys(times).length) || timing.isOffered() || Boolean(state.progress);
       element.hidden =
         (!drawn && !undrawn) ||
+        (Boolean(state.picture?.score) && !isTimed) || // a score shows the calls
         state.options.film === false ||
         state.options.stepper === false ||
         isAsking(state) ||

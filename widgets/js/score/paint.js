@@ -9,9 +9,17 @@ import { roleColour } from "../shared/theme.js";
  */
 
 /** Depth of a body: at least so many pixels, and a share of its thickness. Of its room, a body has at most a share. */
-const [DEPTH, SLANT, ROOM] = [2, 0.35, 0.7];
+const [DEPTH, SLANT, ROOM] = [2, 0.35, 0.8];
+/** The least radius of a dot, and of one with a sign in it. */
+const [LEAST, LEGIBLE] = [2.5, 6];
 /** Frames of a selected call are so wide. */
 const SELECTED = 3;
+
+/** The radius of a dot: half its room at most. @param {Area} area */
+export const radiusOf = ({ width, height }) => Math.max(LEAST, Math.min(height, width / 2 - 0.5));
+
+/** Whether a dot has room for its sign. @param {Area} area */
+export const hasSign = (area) => radiusOf(area) >= LEGIBLE;
 
 /** @param {any} pen @param {Mark} mark @param {Area} area @param {Palette} palette @param {boolean} selected */
 export function paintMark(pen, mark, area, palette, selected) {
@@ -24,13 +32,14 @@ export function paintMark(pen, mark, area, palette, selected) {
     pen.moveTo(left, top);
     pen.bezierCurveTo(left, bend, left + width, bend, left + width, top);
   } else if (mark.shape === "dot") {
-    pen.roundRect(left - height, top - height, 2 * height, 2 * height, height);
+    const radius = radiusOf(area);
+    pen.roundRect(left - radius, top - radius, 2 * radius, 2 * radius, radius);
   } else {
     const radius = Math.min(mark.radius, width / 2, height / 2);
     if (radius > 0.5) pen.roundRect(left, top, Math.max(0.5, width), height, radius);
     else pen.rect(left, top, Math.max(0.5, width), height);
   }
-  const fill = mark.shape === "dot" ? "panel" : mark.fill;
+  const fill = mark.shape !== "dot" ? mark.fill : radiusOf(area) < LEGIBLE ? mark.stroke : "panel";
   if (fill && mark.shape !== "arc") {
     pen.fillStyle = roleColour(fill, palette);
     pen.fill();
@@ -45,8 +54,9 @@ export function paintMark(pen, mark, area, palette, selected) {
 
 /** A slab, seen from the right and from above. @param {any} pen @param {Mark} mark @param {Area} area @param {Palette} palette */
 function paintBody(pen, mark, { left: middle, top, width: room, height }, palette) {
-  const thick = Math.min(mark.thick, room * ROOM);
-  const depth = DEPTH + thick * SLANT;
+  const whole = Math.min(DEPTH + mark.thick * (1 + SLANT), room * ROOM);
+  const thick = Math.max(0.5, (whole - DEPTH) / (1 + SLANT));
+  const depth = Math.min(whole - thick, DEPTH + thick * SLANT);
   const [left, right, bottom] = [middle - (thick + depth) / 2, middle + (thick - depth) / 2, top + height];
   const alpha = pen.globalAlpha;
   const front = [left, top, right, top, right, bottom, left, bottom];

@@ -3,6 +3,7 @@
 import { clip, textWidth } from "../shared/measuring.js";
 import { roleColour } from "../shared/theme.js";
 import { short } from "../picture/shapes.js";
+import { hasSign } from "./paint.js";
 
 /**
  * @typedef {import("./reading.js").Mark} Mark
@@ -35,7 +36,7 @@ export function wordsAt({ shape, words, size, bold }, { width, height }) {
  * @param {import("../shared/theme.js").Palette} palette @param {number} left where the row begins @param {number} end of the view
  */
 export function wordElement({ s }, mark, area, palette, left, end) {
-  if (!mark.words.length) return null;
+  if (!mark.words.length || (mark.shape === "dot" && !hasSign(area))) return null;
   const from = mark.fixed ? area.left : Math.max(area.left, left);
   const until = mark.fixed ? area.left + area.width : Math.min(area.left + area.width, end);
   if (!mark.fixed && (mark.shape === "dot" ? area.left < left || area.left > end : until <= from)) return null;
@@ -48,7 +49,6 @@ export function wordElement({ s }, mark, area, palette, left, end) {
   return s("text", {
     class: mark.shape === "text" ? "ce-score-word ce-score-loose" : "ce-score-word",
     transform: turn,
-    dy: "0.35em",
     "font-size": mark.size,
     "font-weight": mark.bold || mark.shape === "dot" ? 700 : 400,
     "text-anchor": mark.start ? "start" : "middle",
