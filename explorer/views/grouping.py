@@ -16,9 +16,9 @@ from explorer.views.boxes import Box, Boxes, ShownMode, box_id, with_folds
 from explorer.views.changes import CHANGED, CHANGES, KEPT, match_roles, node_changes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of
+from explorer.views.scopes import scope_numbers
 from explorer.views.score.calls import sources_at
 from explorer.views.score.repeats import groups_at, name_of
-from explorer.views.scopes import scope_numbers
 from explorer.views.states import ABSENT, IntArray, State
 from explorer.views.words import bytes_text
 from explorer_widgets.schema import Change, EdgeView, GroupBy
@@ -127,17 +127,16 @@ def score_boxes(index: TraceIndex, step: int) -> Boxes:
     return Boxes(tuple(found), positions[0], positions[1])
 
 
-def _score_box(
-    index: TraceIndex, step: int, name: str, nodes: Sequence[int], is_before: bool, is_after: bool
-) -> Box:
+def _score_box(index: TraceIndex, step: int, name: str, nodes: Sequence[int], is_before: bool, is_after: bool) -> Box:
     ids = sorted(nodes)
     changes: set[int] = set(node_changes(index, step)[ids].tolist())
     change = CHANGES[changes.pop() if len(changes) == 1 else CHANGED]
     is_part = is_before != is_after and change in ("kept", "changed")
     only: Literal["before", "after"] | None = ("after" if is_after else "before") if is_part else None
-    level = int((index.state(step) if is_after else index.before(step)).level[ids].max())
+    levels = [int(state.level[ids].max()) for state in (index.before(step), index.state(step))]
+    before, after = (levels[0] if is_before else levels[1]), (levels[1] if is_after else levels[0])
     roles = int(np.bitwise_or.reduce(match_roles(index, step)[ids]))
-    return Box(name, tuple(ids), change, level, level, roles, only=only)
+    return Box(name, tuple(ids), change, after, before, roles, only=only)
 
 
 def _plate_box(index: TraceIndex, step: int, before: Plate | None, after: Plate | None) -> Box:

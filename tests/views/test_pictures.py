@@ -281,7 +281,7 @@ def test_a_reached_limit_is_the_message_of_its_step():
         ({"step": 99}, "no step 99"),
         ({"step": 0, "mode": "upside-down"}, "known are: diff, before, after, side"),
         ({"step": 0, "colour_by": "taste"}, "known are: change, kind"),
-        ({"step": 0, "group_by": "size"}, "known are: plates, fold, none, scope"),
+        ({"step": 0, "group_by": "size"}, "known are: plates, score, fold, none, scope"),
         ({"step": 0, "near_misses": "Candycomp"}, "no pattern named 'Candycomp'"),
     ],
 )

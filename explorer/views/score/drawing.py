@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from explorer.views.boxes import ShownMode
 from explorer.views.index import TraceIndex, cached
 from explorer.views.score.calls import Call, calls_at
 from explorer.views.score.repeats import drawn_at, firsts_at, name_of
@@ -18,18 +17,25 @@ from explorer_widgets.schema import ScoreMarkView, ScoreView
 HEAD, BAND, ARCS, TITLES, FRAMES = 46.0, 18.0, 40.0, 16.0, 112.0
 """Heights of the headline, of a band of modules, of arcs above calls, of the titles of calls and of the calls."""
 SEAMS, FAR, LINE, TRAFFIC, MARGIN = 24.0, 26.0, 16.0, 62.0, 10.0
-"""Heights of the signs at seams, of arcs between calls that are apart, of a line of words, of bars and between lanes."""
+"""Heights of the signs at seams, of arcs between calls apart, of a line of words, of bars and between lanes."""
 MAX_BANDS, MAX_LINES, MAX_FAR = 3, 3, 40
 CATEGORIES = 8
 NUMBER = re.compile(r"[._]?\d+$")
-MATRIX = re.compile(r"mm|matmul|linear|conv|einsum|attention|baddbmm|dot")
-REDUCTION = re.compile(r"sum|mean|amax|amin|max|min|norm|softmax|prod|argmax|pool|var|logsumexp|cumsum")
-MOVE = re.compile(r"^(clone|copy|cat|stack|full|pad|gather|index|embedding|reshape|view|permute|transpose|slice|arange|to|_to_copy|expand|contiguous|constant_pad_nd|iota|select|empty|zeros|ones|masked_fill_)")
+MATRIX = re.compile(r"mm|matmul|linear|conv|einsum|attention|dot")
+REDUCTION = re.compile(r"sum|mean|max|min|norm|softmax|prod|pool|var")
+MOVES = frozenset(
+    (
+        *("arange", "cat", "clone", "constant_pad_nd", "contiguous", "copy", "embedding", "empty", "expand", "full"),
+        *("gather", "index", "iota", "ones", "pad", "permute", "reshape", "select", "slice", "stack", "to"),
+        *("_to_copy", "transpose", "view", "zeros"),
+    )
+)
+"""Operators that move or make numbers and compute none."""
 
 
 def role_of(operator: str) -> str:
     """Return the colour of an operator by its kind: product, reduction, data movement or elementwise."""
-    if MOVE.match(operator):
+    if operator in MOVES:
         return "view"
     return "matmul" if MATRIX.search(operator) else "product" if REDUCTION.search(operator) else "input"
 
@@ -105,18 +111,20 @@ def _text(key: str, x: float, y: float, words: str, **look: object) -> ScoreMark
 
 def _headline(index: TraceIndex, step: int) -> Iterator[ScoreMarkView]:
     first, others = headline_of(index, step)
-    yield _text("head", 12, 10, first, size=16, bold=True, fixed=True)
+    yield _text("head", 12, 12, first, size=16, bold=True, fixed=True)
     gone = vanished_text(index, step)
     if others:
-        yield _text("head-others", 12 + 9.6 * len(first) + 20, 11, others, ink="muted", fixed=True)
+        yield _text("head-others", 12 + 9.6 * len(first) + 20, 13, others, ink="muted", fixed=True)
     if gone:
-        yield _text("head-gone", 12, 31, gone, size=13, fixed=True)
+        yield _text("head-gone", 12, 33, gone, size=13, fixed=True)
 
 
 def _names(every: Sequence[Call], lanes: Lanes, seams: Sequence[Seam]) -> Iterator[ScoreMarkView]:
     """The names of the lanes, with their totals."""
     calls = [call for call in every if not call.is_input]
-    read, written, parameters = (sum(getattr(call, name) for call in calls) for name in ("read", "written", "parameters"))
+    read, written, parameters = (
+        sum(getattr(call, name) for call in calls) for name in ("read", "written", "parameters")
+    )
     inside = sum(len(call.inside) for call in calls)
     if any(call.modules for call in calls):
         yield _text("n-modules", 12, HEAD + 9, "Modules", bold=True, fixed=True)
@@ -172,7 +180,7 @@ def _arcs(row: Sequence[Spot], foot: float) -> Iterator[ScoreMarkView]:
     for at, spot in enumerate(row):
         for source in spot.call.sources:
             start = place[source]
-            if at - start < 2 or all(one.call.is_input for one in row[start + 1 : at]):  # noqa: PLR2004 - the next one
+            if at - start < 2 or all(one.call.is_input for one in row[start + 1 : at]):
                 continue
             value = sum(one.num_bytes for one in row[start].call.results)
             left = row[start].right + row[start].gap / 2
@@ -261,7 +269,7 @@ def _inside(spot: Spot, top: float) -> Iterator[ScoreMarkView]:
     """A thin mark below operators whose results stay inside the call."""
     cells, call = spot.cells(), spot.call
     left, right = cells[0][0], cells[-1][0]
-    if not call.inside and len({*call.operators}) < 2:  # noqa: PLR2004 - several outputs of one operator
+    if not call.inside and len({*call.operators}) < 2:
         return
     total = sum(one.num_bytes for one in call.inside)
     stays = f"{plural(len(call.inside), 'value')}, {bytes_text(total)}" if call.inside else "in registers"
@@ -305,7 +313,9 @@ def _seams(
         yield {
             "shape": "arc",
             "key": f"s{one.call.node}-{other.call.node}",
-            "at": _round(one.middle, top + 4, other.middle - one.middle, -min(SEAMS + FAR - 8, 12 + 4 * (seam.other - seam.one))),
+            "at": _round(
+                one.middle, top + 4, other.middle - one.middle, -min(SEAMS + FAR - 8, 12 + 4 * (seam.other - seam.one))
+            ),
             "stroke": SEAM_ROLES[seam.kind],
             "width": 1.2,
             "tip": f"{one.call.title} | {other.call.title}: {seam.text}",
@@ -386,7 +396,9 @@ def origins_at(index: TraceIndex, step: int) -> dict[str, str]:
         old = sorted((node for node in rewrite.removed if node in before), key=order.__getitem__)
         cells = [(node, at, name) for node in old for at, name in enumerate(before[node].operators)]
         left = list(cells)
-        made = [(node, at, name) for node in rewrite.added if node in after for at, name in enumerate(after[node].operators)]
+        made = [
+            (node, at, name) for node in rewrite.added if node in after for at, name in enumerate(after[node].operators)
+        ]
         for number, (node, at, name) in enumerate(made):
             same = next((one for one in left if one[2] == name), None)
             if same is not None:

@@ -69,9 +69,14 @@ class ScorePainter:
             found.append(_item("cell", "operator", words))
         if any(mark["key"].startswith("a") for mark in marks):
             found.append(_item("line", "product", "kept for a later call; as thick as its bytes"))
-        signs = {word for mark in marks if mark["shape"] == "dot" for word in mark.get("words", ())}
+        shown = {sign for mark in marks if "pair" in mark for sign in mark.get("words", ())}
+        far = {mark.get("stroke", "") for mark in marks if "pair" in mark and "words" not in mark}
         kinds: tuple[SeamKind, ...] = ("refused", "silent", "put-off", "untried", "next")
-        found += [_item("badge", SEAM_ROLES[kind], SEAM_WORDS[kind], SEAM_SIGNS[kind]) for kind in kinds if SEAM_SIGNS[kind] in signs]
+        found += [
+            _item("badge", SEAM_ROLES[kind], SEAM_WORDS[kind], SEAM_SIGNS[kind])
+            for kind in kinds
+            if SEAM_SIGNS[kind] in shown or (kind == "refused" and SEAM_ROLES[kind] in far)
+        ]
         return found
 
     def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
@@ -81,4 +86,3 @@ class ScorePainter:
 
 def _item(channel: str, role: str, text: str, sign: str = "") -> LegendItem:
     return {"channel": channel, "role": role, "sign": sign, "text": text}  # pyright: ignore[reportReturnType]
-

@@ -86,7 +86,9 @@ class Band:
 def row_at(index: TraceIndex, step: int) -> tuple[Spot, ...]:
     """Return the calls after a step with their places."""
     calls, groups = drawn_at(index, step), groups_at(index, step)
-    widths = [0.0 if one.is_input else ALONE if len(one.operators) == 1 else len(one.operators) + 2 * PAD for one in calls]
+    widths = [
+        0.0 if one.is_input else ALONE if len(one.operators) == 1 else len(one.operators) + 2 * PAD for one in calls
+    ]
     gaps = [_gap(one) for one in calls]
     unit = min(MAX_UNIT, max(MIN_UNIT, NATURAL_WIDTH / max(sum(widths) + sum(gaps), 1.0)))
     found: list[Spot] = []
@@ -169,10 +171,10 @@ def sizes_of(tensor: Tensor, are_images: bool) -> tuple[float, float]:
     """
     shape = tensor.shape
     rows = shape[-2] if len(shape) > 1 else 1
-    if len(shape) == 4 and are_images:  # noqa: PLR2004 - batch, channels, height, width
+    if len(shape) == 4 and are_images:
         channels = shape[1]
     else:
-        channels = shape[-1] * (prod(shape[1:-2]) if len(shape) > 3 else 1) if shape else 1  # noqa: PLR2004 - heads
+        channels = shape[-1] * (prod(shape[1:-2]) if len(shape) > 3 else 1) if shape else 1
     return log2(max(rows, 1)), log2(max(channels, 1))
 
 

@@ -109,7 +109,7 @@ def _verdicts(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
             found.setdefault((refusal.root, refusal.node), ("silent" if is_silent else "refused", said))
     nodes = {match.number: match.nodes for match in entry.matches}
     for lost in entry.lost:
-        if len(nodes.get(lost.loser, ())) == 2:  # noqa: PLR2004 - a pair
+        if len(nodes.get(lost.loser, ())) == 2:
             one, other = nodes[lost.loser]
             found.setdefault((one, other), ("put-off", lost.reason))
     return found

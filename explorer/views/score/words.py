@@ -74,7 +74,8 @@ def vanished_text(index: TraceIndex, step: int) -> str:
     if not inside:
         return ""
     total = sum(tensor.num_bytes for _, tensor in inside)
-    return f"Never written, as they stay inside a call: {plural(len(inside), 'value')}, {bytes_text(total)}: {_list(inside)}"
+    count = plural(len(inside), "value")
+    return f"Never written, as they stay inside a call: {count}, {bytes_text(total)}: {_list(inside)}"
 
 
 def _list(values: Sequence[tuple[str, Tensor]]) -> str:
