@@ -7,6 +7,7 @@ from math import log2
 
 from explorer.views.index import TraceIndex, cached
 from explorer.views.score.calls import Call, calls_at
+from explorer.views.score.origins import origins_at
 from explorer.views.score.repeats import drawn_at, firsts_at, name_of
 from explorer.views.score.row import LEFT, RIGHT, Spot, bands_of, body_of, row_at, scale_of
 from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind, seams_at
@@ -197,7 +198,8 @@ def _arcs(row: Sequence[Spot], foot: float) -> Iterator[ScoreMarkView]:
 
 def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Iterator[ScoreMarkView]:
     origins, rooms = origins_at(index, step), _title_rooms(row)
-    for spot in row:
+    crowded = {at for at, spot in enumerate(row) if len(spot.call.operators) > 1}
+    for at, spot in enumerate(row):
         call, name = spot.call, name_of(spot.nodes)
         several = len(call.operators) > 1
         if not call.is_input:
@@ -213,8 +215,8 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                 "tip": call_text(call),
                 **_was(f"f{call.node}", origins),
             }
-            for at, ((left, width), operator) in enumerate(zip(spot.cells(), call.operators, strict=True)):
-                key = f"c{call.node}.{at}"
+            for number, ((left, width), operator) in enumerate(zip(spot.cells(), call.operators, strict=True)):
+                key = f"c{call.node}.{number}"
                 yield {
                     "shape": "rect",
                     "key": key,
@@ -228,7 +230,7 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                 }
             if several:
                 yield from _inside(spot, top)
-            if several or call.title not in call.operators:
+            if several or (call.title not in call.operators and not {at - 1, at + 1} & crowded):
                 room = rooms[call.node]
                 yield {
                     "shape": "text",
@@ -238,9 +240,9 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                     "bold": several,
                     "ink": "fg" if several else "muted",
                 }
-        for at, ((middle, room), tensor) in enumerate(zip(spot.bodies(), spot.tensors, strict=True)):
+        for number, ((middle, room), tensor) in enumerate(zip(spot.bodies(), spot.tensors, strict=True)):
             height, thick = body_of(index, tensor)
-            key = f"b{call.node}.{at}"
+            key = f"b{call.node}.{number}"
             yield {
                 "shape": "body",
                 "key": key,
@@ -381,32 +383,3 @@ def _round(*numbers: float) -> list[float]:
 
 def _was(key: str, origins: dict[str, str]) -> ScoreMarkView:
     return {"was": origins[key]} if key in origins else {}  # pyright: ignore[reportReturnType]
-
-
-@cached
-def origins_at(index: TraceIndex, step: int) -> dict[str, str]:
-    """Return for each frame, operator and tensor that a step made the mark before the step that it came out of."""
-    found: dict[str, str] = {}
-    if step <= index.trace.start:
-        return found
-    before = {call.node: call for call in calls_at(index, step - 1)}
-    order = {node: at for at, node in enumerate(before)}
-    after = {call.node: call for call in calls_at(index, step)}
-    for rewrite in index.step(step).applied:
-        old = sorted((node for node in rewrite.removed if node in before), key=order.__getitem__)
-        cells = [(node, at, name) for node in old for at, name in enumerate(before[node].operators)]
-        left = list(cells)
-        made = [
-            (node, at, name) for node in rewrite.added if node in after for at, name in enumerate(after[node].operators)
-        ]
-        for number, (node, at, name) in enumerate(made):
-            same = next((one for one in left if one[2] == name), None)
-            if same is not None:
-                left.remove(same)
-            elif cells:
-                same = cells[number * len(cells) // len(made)]
-            if same is not None:
-                found[f"c{node}.{at}"] = f"c{same[0]}.{same[1]}"
-                found.setdefault(f"f{node}", f"f{same[0]}")
-                found[f"b{node}.0"] = f"b{same[0]}.0"
-    return found

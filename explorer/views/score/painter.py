@@ -69,13 +69,13 @@ class ScorePainter:
             found.append(_item("cell", "operator", words))
         if any(mark["key"].startswith("a") for mark in marks):
             found.append(_item("line", "product", "kept for a later call; as thick as its bytes"))
-        shown = {sign for mark in marks if "pair" in mark for sign in mark.get("words", ())}
+        signs = {sign for mark in marks if "pair" in mark for sign in mark.get("words", ())}
         far = {mark.get("stroke", "") for mark in marks if "pair" in mark and "words" not in mark}
         kinds: tuple[SeamKind, ...] = ("refused", "silent", "put-off", "untried", "next")
         found += [
             _item("badge", SEAM_ROLES[kind], SEAM_WORDS[kind], SEAM_SIGNS[kind])
             for kind in kinds
-            if SEAM_SIGNS[kind] in shown or (kind == "refused" and SEAM_ROLES[kind] in far)
+            if SEAM_SIGNS[kind] in signs or (kind == "refused" and SEAM_ROLES[kind] in far)
         ]
         return found
 

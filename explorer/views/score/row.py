@@ -116,15 +116,16 @@ def near_modules(modules: Sequence[str], before: str) -> tuple[str, ...]:
 def bands_of(row: Sequence[Spot]) -> list[Band]:
     """Return the bands of modules, outermost first.
 
-    A call of operators of several modules belongs to each with an equal part of its width.
+    A call of operators of several modules belongs to each with an equal part of its width. A call of no module does not
+    end a band.
     """
     parts: list[tuple[tuple[str, ...], float, float, int]] = []
     top = ""
     for spot in row:
-        modules = near_modules(spot.call.modules, top) or ("",)
-        top = block_of(modules[-1]) if modules[-1] else top
-        each = spot.width / len(modules)
-        for at, module in enumerate(modules if spot.width else ()):
+        modules = near_modules(spot.call.modules, top)
+        top = block_of(modules[-1]) if modules else top
+        each = spot.width / max(len(modules), 1)
+        for at, module in enumerate(modules):
             count = len(spot.nodes) if block_of(module) == top else 1
             parts.append((path_of(module), spot.left + at * each, spot.left + (at + 1) * each, count))
     found: list[Band] = []

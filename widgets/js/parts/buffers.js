@@ -210,12 +210,11 @@ export function makeBuffers(ui, store, selecting) {
     const used = drawings.slice(0, shown.length);
     used.forEach((drawing, at) => drawing.show(shown[at], shown.length > 1 ? ["Before", "After"][at] : ""));
     panes.replaceChildren(...used.map((drawing) => drawing.element));
-    const { listing: lines, listingText, text } = shown[shown.length - 1];
-    heading.textContent = `Memory: ${text}`;
+    const { listing: lines, listingText } = shown[shown.length - 1];
     listing.show(lines, listingText);
   }
 
-  return {
+  const part = {
     element,
     reads: /** @type {const} */ (["picture", "palette", "selection", "steps", "view", "guess"]),
     /** @param {unknown} _ @param {Changed} changed */
@@ -227,9 +226,15 @@ export function makeBuffers(ui, store, selecting) {
         return;
       }
       const below = Boolean(state.picture?.score);
-      if (below !== isAside || !drawn) fold.open = !below;
+      if (below && !isAside) fold.removeAttribute("open");
+      else if (!below) fold.setAttribute("open", "");
       isAside = below;
       heading.hidden = !below;
+      heading.textContent = `Memory: ${states()[0].text}`;
+      if (fold.getAttribute("open") === null) {
+        drawn = false;
+        return;
+      }
       if (changed.has("picture") || changed.has("palette") || !drawn) show();
       drawn = true;
       const ids = selectedIds();
@@ -238,6 +243,11 @@ export function makeBuffers(ui, store, selecting) {
       mark();
     },
   };
+  fold.addEventListener(
+    "toggle",
+    ui.guard(() => part.draw(null, new Set())),
+  );
+  return part;
 }
 
 export const STYLE = `

@@ -50,7 +50,7 @@ export function scoreScene(make, palette) {
   const stage = h("div", { class: "ce-stage ce-score" }, canvas, overlay);
   /** @type {Picture | null} */
   let picture = null;
-  /** @type {{box: import("../picture/types.js").Box, group: any, ring: any, face: any}[]} */
+  /** @type {{box: import("../picture/types.js").Box, group: any, name: any, ring: any, face: any}[]} */
   let options = [];
   /** @type {{mark: Mark, element: any}[]} */
   let hits = [];
@@ -136,12 +136,14 @@ export function scoreScene(make, palette) {
     });
     wordLayer.replaceChildren(...elements);
     for (const { mark, element } of hits) layHit(mark, element, areaOf(mark, view));
-    for (const { box, ring, face } of options) {
+    for (const { box, name, ring, face } of options) {
       const area = {
         left: width / 2 + camera.k * (box.x - box.w / 2 - camera.x),
         top: (box.y - box.h / 2) * view.down,
       };
       const [wide, high] = [Math.max(1, box.w * camera.k), box.h * view.down];
+      name.setAttribute("x", short(area.left));
+      name.setAttribute("y", short(area.top + high / 2));
       for (const [rect, by] of /** @type {[any, number][]} */ ([
         [ring, 3],
         [face, 0],
@@ -177,7 +179,7 @@ export function scoreScene(make, palette) {
     const name = s("text", { class: "ce-name", text: describeBox(box) });
     const look = s("g", { "aria-hidden": "true" }, ring, face);
     const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
-    return { box, ring, face, group: s("g", { class: "ce-box", ...attributes }, name, look) };
+    return { box, name, ring, face, group: s("g", { class: "ce-box", ...attributes }, name, look) };
   }
 
   /** @param {Mark} mark */
