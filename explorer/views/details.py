@@ -14,6 +14,7 @@ from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, owner
 from explorer.views.lanes import where_text
 from explorer.views.layer_spans import layer_section
+from explorer.views.score.words import seam_rows
 from explorer.views.states import State
 from explorer.views.timing_words import roof_share_text
 from explorer.views.words import bytes_text, list_text, plural, time_text
@@ -57,6 +58,7 @@ def details(
         _node_section(state, ids, record, [name for name in names_of(index, ids) if name]),
         layer_section(index, at if state is states[0] else max(at - 1, 0), record),
         memory_section(index, at if state is states[0] else max(at - 1, 0), node),
+        _seam_section(index, at if state is states[0] else max(at - 1, 0), node),
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
         _why_not_section(index, at, ids),
@@ -71,6 +73,11 @@ def details(
     }
     shown = closeup(index, at, plate or ids, before=before, node=node)
     return found if shown is None else {**found, "closeup": shown}
+
+
+def _seam_section(index: TraceIndex, step: int, node: int) -> SectionView:
+    """Return why a call is not one with others, at levels that are drawn as a score."""
+    return _section("Seams", seam_rows(index, step, node) if index.trace.level.grouping == "score" else [])
 
 
 def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsView:

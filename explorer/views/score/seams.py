@@ -78,7 +78,8 @@ def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
     fates = _fused_later(index, step, [(calls[one].node, calls[other].node) for one, other in near])
     found: list[Seam] = []
     for (one, other), fate in zip(near, fates, strict=True):
-        verdict = fate[1] if fate and (fate[0] or (one, other) not in judged) else judged.get((one, other))
+        known = judged.get((one, other))
+        verdict = known if fate is None or (known and _stays(known, *fate)) else fate[1]
         if verdict is None and _was_asked(index, step):
             library = next((call.library for call in (calls[one], calls[other]) if call.library), "")
             verdict = ("untried", f"{library} is a library call" if library else "")
@@ -86,6 +87,11 @@ def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
             found.append(Seam(one, other, *verdict))
     known = {(seam.one, seam.other) for seam in found}
     return (*found, *(Seam(*pair, *verdict) for pair, verdict in sorted(judged.items()) if pair not in known))
+
+
+def _stays(known: Verdict, judges: bool, fate: Verdict) -> bool:
+    """Whether what was said of a pair is shown although it becomes one: no step that judges pairs does it, or later."""
+    return not judges or (known[0] == "put-off" and fate[0] == "later")
 
 
 def _shares(one: Call, other: Call) -> bool:

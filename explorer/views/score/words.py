@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from explorer.views.index import TraceIndex
 from explorer.views.messages import rules_text
 from explorer.views.score.calls import Call, Tensor, calls_at
-from explorer.views.score.seams import SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind
+from explorer.views.score.seams import SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind, seams_at
 from explorer.views.words import bytes_text, plural
 
 MAX_VALUES = 3
@@ -48,19 +48,20 @@ def vanished_of(index: TraceIndex, step: int) -> list[tuple[str, Tensor]]:
     if step <= index.trace.start:
         return []
     before = {call.node: call for call in calls_at(index, step - 1)}
+    order = {node: at for at, node in enumerate(before)}
     after = {call.node: call for call in calls_at(index, step)}
     found: list[tuple[str, Tensor]] = []
     for rewrite in index.step(step).applied:
         if rewrite.parameter_path:
             continue
         left = Counter(one.num_bytes for node in rewrite.added if node in after for one in after[node].results)
-        for node in rewrite.removed:  # the root first: its value is the one that stays
-            call = before.get(node)
-            for tensor in call.results if call is not None and not call.is_input else ():
+        gone = [before[node] for node in rewrite.removed if node in before]
+        for call in sorted(gone, key=lambda one: -order[one.node]):  # the value of the last one stays
+            for tensor in call.results if not call.is_input else ():
                 if left[tensor.num_bytes]:
                     left[tensor.num_bytes] -= 1
                 elif tensor.num_bytes:
-                    found.append((call.title if call is not None else "", tensor))
+                    found.append((call.title, tensor))
     return found
 
 
@@ -107,3 +108,15 @@ def _where(calls: Sequence[Call], seams: Sequence[Seam]) -> str:
     far = len(seams) - near
     parts = [plural(near, "seam")] if near else []
     return ", ".join([*parts, f"{plural(far, 'pair')} further apart"] if far else parts)
+
+
+def seam_rows(index: TraceIndex, step: int, node: int) -> list[list[str]]:
+    """Return the other side of each seam of a call, and why it stays or when both are fused."""
+    calls = calls_at(index, step)
+    at = next((place for place, call in enumerate(calls) if call.node == node), -1)
+    return [
+        [f"with {calls[other].title} #{calls[other].node}", seam.text]
+        for seam in seams_at(index, step)
+        if at in (seam.one, seam.other)
+        for other in [seam.one + seam.other - at]
+    ]

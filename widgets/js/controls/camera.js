@@ -191,7 +191,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
       if (!state.picture) return;
       const [isResized, { width, height }] = [recordSize(), stage.viewport()];
       stage.measure();
-      if (held && !isResized && !moving) {
+      if (held && !isResized && !moving && !stage.viewport().row) {
         const still = staying(state.camera, { width, height }, stage.viewport(), inspectedBox(state));
         const arePlates = state.picture.groupBy === "plates"; // they are few: the next one can be selected
         const fits = !auto || !arePlates || showsAll(still, stage.viewport(), state.picture.boxes);

@@ -22,8 +22,8 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 const MOVE_MS = 650;
 /** The picture is stretched to the height of the view within these limits. */
 const [LEAST, MOST] = [0.72, 1.6];
-/** Room at the right, for the buttons. */
-const RIGHT = 48;
+/** Room for the buttons at the right of the headline, which is so high. */
+const [RIGHT, HEAD] = [48, 60];
 /** The canvas shows what the screen does: it has a camera of its own. */
 const UNMOVED = { k: 1, x: 0, y: 0 };
 /** Reach of a click around a call, in pixels. */
@@ -39,13 +39,14 @@ export function scoreScene(make, palette) {
   const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
   const sheet = makeSheet(canvas);
   const boxLayer = s("g", { class: "ce-boxes", role: "presentation" });
-  const [hitLayer, wordLayer] = [0, 1].map(() => s("g", { "aria-hidden": "true" }));
+  const [hitLayer, rowWords, laneWords] = [0, 1, 2].map(() => s("g", { "aria-hidden": "true" }));
   const overlay = s(
     "svg",
     { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" },
     boxLayer,
     hitLayer,
-    wordLayer,
+    rowWords,
+    laneWords,
   );
   const stage = h("div", { class: "ce-stage ce-score" }, canvas, overlay);
   /** @type {Picture | null} */
@@ -105,7 +106,8 @@ export function scoreScene(make, palette) {
   function paint() {
     waiting = 0;
     if (closed || !picture) return;
-    wordLayer.setAttribute("opacity", t >= 1 ? "1" : "0");
+    rowWords.setAttribute("opacity", t >= 1 ? "1" : "0");
+    layWords(laneWords, true);
     if (t >= 1) lay();
     const { pen } = sheet;
     if (!pen) return;
@@ -118,23 +120,22 @@ export function scoreScene(make, palette) {
     pen.restore();
   }
 
-  /** Lay out words, and what can be clicked. */
-  function lay() {
+  /** @param {any} layer @param {boolean} fixed whether those of the lanes are laid out, or those of the row */
+  function layWords(layer, fixed) {
     const view = lens();
     const [from, end] = [left() - 4, width - 4];
     const elements = (picture?.score?.marks ?? []).flatMap((mark) => {
-      return (
-        wordElement(
-          make,
-          mark,
-          areaOf(mark, view),
-          palette(),
-          from,
-          mark.fixed && mark.at[1] < 60 ? width - RIGHT : end,
-        ) ?? []
-      );
+      if (mark.fixed !== fixed) return [];
+      const until = fixed && mark.at[1] < HEAD ? width - RIGHT : end;
+      return wordElement(make, mark, areaOf(mark, view), palette(), from, until) ?? [];
     });
-    wordLayer.replaceChildren(...elements);
+    layer.replaceChildren(...elements);
+  }
+
+  /** Lay out the words of the row, and what can be clicked. */
+  function lay() {
+    const view = lens();
+    layWords(rowWords, false);
     for (const { mark, element } of hits) layHit(mark, element, areaOf(mark, view));
     for (const { box, name, ring, face } of options) {
       const area = {
@@ -186,7 +187,13 @@ export function scoreScene(make, palette) {
   function hitOf(mark) {
     const title = s("title", { text: mark.tip });
     const isLine = mark.shape === "arc";
-    return { mark, element: s(isLine ? "path" : "rect", { class: isLine ? "ce-score-line" : "ce-score-hit" }, title) };
+    const look = {
+      class: "ce-score-hit",
+      fill: "none",
+      "stroke-width": 9,
+      "pointer-events": isLine ? "stroke" : "all",
+    };
+    return { mark, element: s(isLine ? "path" : "rect", look, title) };
   }
 
   return {
@@ -250,6 +257,7 @@ export function scoreScene(make, palette) {
     },
     canvasSvg() {
       lay();
+      layWords(laneWords, true);
       const writer = svgPen();
       writer.setTransform(1, 0, 0, 1, 0, 0);
       draw(writer, () => true);

@@ -60,6 +60,5 @@ export function wordElement({ s }, mark, area, palette, left, end) {
 export const STYLE = `
 .ce-score-word{pointer-events:none}
 .ce-score-loose{paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
-.ce-score-hit{fill:transparent;stroke:transparent;pointer-events:all;cursor:pointer}
-.ce-score-line{fill:none;stroke:transparent;stroke-width:9;pointer-events:stroke;cursor:pointer}
+.ce-score-hit{cursor:pointer}
 `;

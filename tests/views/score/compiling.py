@@ -1,0 +1,115 @@
+"""A compilation that is watched, written by hand: five operators, lowered, fused in two rounds, grouped."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from explorer.graph import Graph
+from explorer.levels import Change, Recorded, run_options
+from explorer.trace import UNEXPLAINED, WATCHED, NodeRecord, Recorder, RuleDescription, Stage, Trace
+from explorer.views import TraceIndex
+
+with warnings.catch_warnings():  # PyTorch 2.13 warns of its own classes when Inductor is loaded
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from explorer.watch.snapshot import WatchedSnapshot
+    from explorer.watch.timeline import Candidate, Merge, Round, Timeline
+
+WIDE, THIN = ("f32[8,64]", 2048), ("f32[8,1]", 32)
+
+
+def record(
+    title: str, result: tuple[str, int], operators: Sequence[str], module: str = "", kind: str = "operator", **more: Any
+) -> NodeRecord:
+    config = {"results": [result[0]], "bytes": result[1], "read_bytes": result[1], "parameter_bytes": 0}
+    config |= {"operators": [*operators], **more}
+    return NodeRecord(title, 1, config, about={"module": module} if module else {}, kind=kind, title=title)  # pyright: ignore[reportArgumentType]
+
+
+def state(nodes: Mapping[int, tuple[NodeRecord, tuple[int, ...]]]) -> WatchedSnapshot:
+    given = NodeRecord("Input", 1, {"name": "x", "results": ["f32[8,32]"], "bytes": 1024}, kind="input", title="Input")
+    records: dict[int, NodeRecord] = {0: given}
+    inputs: dict[int, tuple[int, ...]] = {0: ()}
+    for number, (node, reads) in nodes.items():
+        records[number], inputs[number] = node, reads
+    return WatchedSnapshot(Graph[NodeRecord](records, inputs, (max(nodes),)))
+
+
+def linear(module: str) -> NodeRecord:
+    return record("linear", WIDE, ["addmm"], module, "matmul", library="extern_kernels.addmm")
+
+
+def compiled() -> Trace:
+    """Record a linear layer, a norm and an activation.
+
+    Round 1 fuses the norm (12) with the activation (13), refuses the norm with the mean before it, and puts off a pair;
+    round 2 refuses the linear layer without a reason.
+    """
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    rules = tuple(
+        RuleDescription(name, name, (), WATCHED, "real", "", "", guarded=name == "fuse") for name in ("lower", "fuse")
+    )
+    timeline.begin(run_options(WATCHED, "mlp", ["lower", "fuse"], mode="infer", layout=""), rules)
+    view = NodeRecord("View.view", 1, {"results": ["f32[8,64]"]}, kind="view", title="view")
+    timeline.captured(
+        state({
+            1: (linear("block.0"), (0,)),
+            2: (view, (1,)),
+            3: (record("layer_norm", WIDE, [], "norm"), (2,)),
+            4: (record("gelu", WIDE, [], "act"), (3,)),
+            5: (record("add", WIDE, []), (4, 1)),
+        })
+    )  # fmt: skip
+    lowered = {
+        10: (linear("block.0"), (0,)),
+        11: (record("layer_norm", THIN, ["mean"], "norm"), (10,)),
+        12: (record("layer_norm", WIDE, ["sub", "mul"], "norm"), (10, 11)),
+        13: (record("gelu", WIDE, ["erf"], "act"), (12,)),
+        14: (record("add", WIDE, ["add"]), (13, 10)),
+    }
+    changes = [
+        Change("lower", (old,), (old,), new, 0.0) for old, new in ((1, (10,)), (3, (11, 12)), (4, (13,)), (5, (14,)))
+    ]
+    timeline.state(("lower",), state(lowered), 0.1, [*changes, Change("lower", (2,), (2,), (), 0.0)])
+    inside = {"stays inside": ["f32[8,64]"]}
+    fused = record("layer_norm + gelu", WIDE, ["sub", "mul", "erf"], "act", "fused", **inside)
+    fused.about["modules"] = ["norm", "act"]  # pyright: ignore[reportIndexIssue]
+    one = {10: lowered[10], 11: lowered[11], 20: (fused, (10, 11)), 14: (lowered[14][0], (20, 10))}
+    first = Round(
+        "fuse",
+        [
+            Candidate(12, 13, (("memory", 2048.0),)),
+            Candidate(13, 14, (), 0, "another pair with one of the two was fused first"),
+        ],
+        [Merge(0, (12, 13), "a")],
+        [(11, 12, "the loops differ"), (11, 14, "no shared data")],
+    )
+    timeline.round(("fuse", Stage("round", 1)), first, {"a": 20}, state(one), 0.1)
+    second = Round("fuse", (), (), [(10, 11, UNEXPLAINED)])
+    timeline.round(("fuse", Stage("round", 2)), second, {}, timeline.snapshot, 0.1)
+    both = record("layer_norm + gelu + add", WIDE, ["sub", "mul", "erf", "add"], "act", "fused", **inside)
+    last = {10: lowered[10], 11: lowered[11], 30: (both, (10, 11))}
+    third = Round("fuse", [Candidate(20, 14)], [Merge(0, (20, 14), "b")])
+    timeline.round(("fuse", Stage("round", 3)), third, {"b": 30}, state(last), 0.1)
+    return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
+
+
+def deep(blocks: int, last: str = "norm") -> Trace:
+    """Capture equal blocks of two calls, and a call behind them."""
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    timeline.begin(run_options(WATCHED, "deep", [], mode="infer", layout=""), ())
+    nodes: dict[int, tuple[NodeRecord, tuple[int, ...]]] = {}
+    for number in range(blocks):
+        at = 1 + 2 * number
+        nodes[at] = (linear(f"layers.{number}.up"), (at - 1,))
+        nodes[at + 1] = (record("gelu", WIDE, [], f"layers.{number}.act"), (at,))
+    nodes[2 * blocks + 1] = (record("layer_norm", WIDE, [], last), (2 * blocks,))
+    timeline.captured(state(nodes))
+    return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
+
+
+@cache
+def compiled_index() -> TraceIndex:
+    return TraceIndex(compiled())

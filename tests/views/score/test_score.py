@@ -1,0 +1,168 @@
+"""The score of a compilation: calls, seams, equal blocks and marks, in each step."""
+
+from itertools import pairwise
+
+import pytest
+
+from explorer.views import MODES, TraceIndex, details, picture, static_svg
+from explorer.views.score.calls import calls_at
+from explorer.views.score.drawing import score_view
+from explorer.views.score.repeats import groups_at
+from explorer.views.score.row import bands_of, row_at
+from explorer.views.score.seams import seams_at
+from explorer.views.score.words import headline_of, moved_bytes, seam_lines, vanished_text
+from tests.views.score.compiling import compiled_index, deep
+from tests.views.showing import index_of, section
+
+CAPTURED, LOWERED, FIRST, SECOND, THIRD = range(5)
+
+
+def seams(step):
+    index = compiled_index()
+    calls = calls_at(index, step)
+    return [(calls[one.one].title, calls[one.other].title, one.kind, one.words) for one in seams_at(index, step)]
+
+
+def marks(index, step, start):
+    return [mark for mark in score_view(index, step)["marks"] if mark["key"].startswith(start)]
+
+
+def test_calls_read_values_also_through_views_and_views_are_not_in_the_row():
+    calls = calls_at(compiled_index(), CAPTURED)
+    assert [(call.title, call.sources) for call in calls] == [
+        ("x", ()),
+        ("linear", (0,)),
+        ("layer_norm", (1,)),
+        ("gelu", (3,)),
+        ("add", (1, 4)),
+    ]
+    assert [call.is_input for call in calls] == [True, False, False, False, False]
+
+
+def test_bytes_are_those_of_the_statistics():
+    index = compiled_index()
+    for step in index.trace.steps:
+        assert moved_bytes(calls_at(index, step.index)) == index.trace.stats(step.index)["moved_bytes"]
+
+
+def test_before_pairs_are_judged_only_those_that_are_fused_have_a_seam():
+    assert seams(LOWERED) == [
+        ("layer_norm", "gelu", "next", "fuse, round 1"),
+        ("gelu", "add", "later", "fuse, round 3"),
+    ]
+
+
+def test_a_seam_is_refused_never_tried_or_fused_next():
+    assert seams(FIRST) == [
+        ("linear", "layer_norm", "untried", "extern_kernels.addmm is a library call"),
+        ("layer_norm", "layer_norm + gelu", "refused", "the loops differ"),
+        ("layer_norm + gelu", "add", "next", "fuse, round 3"),
+        ("layer_norm", "add", "refused", "no shared data"),
+    ]
+
+
+def test_a_refusal_without_a_reason_says_so_and_later_verdicts_count():
+    assert seams(SECOND)[0] == ("linear", "layer_norm", "silent", "")
+    assert seams(THIRD) == [
+        ("linear", "layer_norm", "silent", ""),
+        ("layer_norm", "layer_norm + gelu + add", "refused", "the loops differ"),
+    ]
+
+
+def test_each_reason_is_a_line_refusals_first():
+    index = compiled_index()
+    lines = seam_lines(calls_at(index, THIRD), seams_at(index, THIRD))
+    assert [line for _, line in lines] == [
+        "× refused because: the loops differ (layer_norm | layer_norm + gelu + add)",
+        "? refused, no reason given (linear | layer_norm)",
+    ]
+
+
+def test_what_is_no_longer_written_is_named_with_its_writer():
+    index = compiled_index()
+    assert vanished_text(index, FIRST) == "No longer written to memory: 1 value, 2 KiB: f32[8,64] of layer_norm"
+    kept = "Never written, as they stay inside a call: 1 value, 2 KiB: f32[8,64] of layer_norm + gelu"
+    assert vanished_text(index, SECOND) == kept
+    assert vanished_text(index, CAPTURED) == ""
+    assert headline_of(index, THIRD) == (
+        "4 → 3 calls,  12.1 KiB → 8.06 KiB moved through memory",
+        "captured: 4 calls, 16 KiB; after lower: 5 calls, 16.1 KiB",
+    )
+
+
+def test_calls_and_tensors_follow_each_other_without_overlap():
+    index = compiled_index()
+    for step in index.trace.steps:
+        row = row_at(index, step.index)
+        assert all(one.right + one.gap <= other.left + 1e-9 for one, other in pairwise(row))
+        assert all(
+            left >= spot.left and left + width <= spot.right + 1e-9 for spot in row for left, width in spot.cells()
+        )
+
+
+def test_operators_of_a_call_come_from_the_calls_that_were_fused():
+    cells = {mark["key"]: (mark.get("words"), mark.get("was")) for mark in marks(compiled_index(), FIRST, "c20")}
+    assert cells == {"c20.0": (["sub"], "c12.0"), "c20.1": (["mul"], "c12.1"), "c20.2": (["erf"], "c13.0")}
+    assert [mark["box"] for mark in marks(compiled_index(), FIRST, "f20") if "box" in mark] == ["n20"]
+
+
+def test_tensors_keep_their_size_from_step_to_step():
+    sizes = {
+        (mark["tip"].split(", ")[0], mark.get("thick"), mark["at"][3])
+        for step in range(5)
+        for mark in marks(compiled_index(), step, "b")
+        if "tip" in mark and mark["tip"].startswith(("f32[8,64]", "f32[8,1]"))
+    }
+    assert len(sizes) == len({size[0] for size in sizes}) == 2
+
+
+def test_a_call_of_two_modules_is_in_the_bands_of_both():
+    bands = bands_of(row_at(compiled_index(), FIRST))
+    assert [(band.path, band.count) for band in bands if not band.depth] == [("block.0", 1), ("norm", 1), ("act", 1)]
+
+
+@pytest.mark.parametrize(("blocks", "drawn"), [(2, 6), (3, 4), (24, 4)])
+def test_three_or_more_equal_blocks_are_drawn_once(blocks, drawn):
+    index = TraceIndex(deep(blocks))
+    assert len(row_at(index, 0)) == drawn
+    assert sum(map(len, groups_at(index, 0).values())) == 2 * blocks + 2
+    view = picture(index, 0, group_by="score").view
+    assert sorted(node for box in view["nodes"] for node in box["ids"]) == list(range(2 * blocks + 2))
+    names = [mark["words"][0] for mark in marks(index, 0, "m") if "words" in mark]
+    assert names[0] == ("layers.0" if blocks < 3 else f"layers.0 ×{blocks}")
+
+
+def test_the_details_of_a_call_have_its_seams():
+    found = section(details(compiled_index(), FIRST, [14]), "Seams")["rows"]
+    assert found == [
+        ["with layer_norm + gelu #20", "fused next: fuse, round 3"],
+        ["with layer_norm #11", "refused because: no shared data"],
+    ]
+
+
+def test_every_picture_has_a_box_for_each_call_and_an_image():
+    index = compiled_index()
+    for step in index.trace.steps:
+        for mode in MODES:
+            drawn = picture(index, step.index, mode, group_by="score")
+            view = drawn.view
+            assert len(drawn.coordinates) == len(view["nodes"]) + len(view["other"]["nodes"] if "other" in view else ())
+            assert len({mark["key"] for mark in view.get("score", {"marks": []})["marks"]}) == len(
+                view.get("score", {"marks": []})["marks"]
+            )
+            image = static_svg(drawn)
+            assert "moved through memory" in image
+            assert all(mark["at"][2] >= 0 for mark in view.get("score", {"marks": []})["marks"])
+
+
+def test_the_legend_explains_the_signs_that_are_drawn():
+    legend = picture(compiled_index(), FIRST, group_by="score").view["legend"]
+    signs = {item["sign"]: item["text"] for item in legend if item["sign"]}
+    assert signs == {"×": "refused because", "•": "never tried", "+": "fused next"}
+
+
+def test_a_watched_trace_opens_as_a_score_and_other_levels_can_be_drawn_so():
+    assert compiled_index().trace.level.grouping == "score"
+    conflict = index_of("conflict")
+    assert conflict.trace.level.grouping == "plates"
+    assert len(picture(conflict, 0, group_by="score").view["nodes"]) == len(conflict.trace.graph_at(0).nodes)
