@@ -104,26 +104,19 @@ def _gap(call: Call) -> float:
     return SLOT + MORE * (count - 1) if count else CLOSED
 
 
-def near_modules(modules: Sequence[str], before: str) -> tuple[str, ...]:
-    """Return the modules of a call that are in the same outermost one as the last of them, or as the call before.
-
-    A value of a module far before may be computed again.
-    """
-    known = {before, block_of(modules[-1])} if modules else set[str]()
-    return tuple(module for module in modules if block_of(module) in known)
-
-
 def bands_of(row: Sequence[Spot]) -> list[Band]:
     """Return the bands of modules, outermost first.
 
     A call of operators of several modules belongs to each with an equal part of its width. A call of no module does not
-    end a band.
+    end a band, and a value of a module that has ended may be computed again: that is no band.
     """
     parts: list[tuple[tuple[str, ...], float, float, int]] = []
-    top = ""
+    top, ended = "", set[str]()
     for spot in row:
-        modules = near_modules(spot.call.modules, top)
-        top = block_of(modules[-1]) if modules else top
+        modules = [module for module in spot.call.modules if block_of(module) not in ended]
+        blocks = [top, *map(block_of, modules)]
+        top = blocks[-1]
+        ended.update(block for block in blocks if block != top)
         each = spot.width / max(len(modules), 1)
         for at, module in enumerate(modules):
             count = len(spot.nodes) if block_of(module) == top else 1
