@@ -236,7 +236,7 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                     "shape": "text",
                     "key": f"t{call.node}",
                     "at": _round(spot.middle - room / 2, top - TITLES / 2, room, 0),
-                    "words": [call.title, *([] if several else [""])],
+                    "words": _titles(call) if several else [call.title, ""],
                     "bold": several,
                     "ink": "fg" if several else "muted",
                 }
@@ -253,6 +253,12 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                 "tip": f"{tensor.text}, {bytes_text(tensor.num_bytes)}, written by {call.title}",
                 **_was(key, origins),
             }
+
+
+def _titles(call: Call) -> list[str]:
+    """The title of a call, and a shorter one: `masked_fill +2`."""
+    first, *others = call.title.split(" + ")
+    return [call.title, *([f"{first} +{len(others)}"] if others else [])]
 
 
 def _title_rooms(row: Sequence[Spot]) -> dict[int, float]:

@@ -17,6 +17,7 @@ from explorer.templates import gallery
 from explorer.timings import PartTime, estimate
 from explorer.trace import StepCheck
 from explorer.views import PatternTrial, SlidesName
+from tests.views.score.compiling import compiled
 
 FUSE, LEVEL_0, LEVEL_1 = "optimize/round 1/fuse", "fold/level 0", "fold/level 1"
 
@@ -148,6 +149,16 @@ def test_a_link_may_name_only_a_slide(
     look = DisplayOptions(mode="side", group_by="none", slides=slides)
     session = Session(digits, ViewState(step=step, look=look))
     assert (session.look.slides, session.step, session.look.mode) == wanted
+    assert session.picture().view["group_by"] == "plates"
+
+
+def test_a_trace_opens_in_the_grouping_of_its_level_unless_the_link_names_another() -> None:
+    opened = Opened("mlp", compiled(), CompilerOptions())
+    assert Session(opened, ViewState()).picture().view["group_by"] == "score"
+    look = DisplayOptions(group_by="fold")
+    assert Session(opened, ViewState(look=look)).picture().view["group_by"] == "fold"
+    session = Session(opened, ViewState())
+    session.change_look(group_by="plates")
     assert session.picture().view["group_by"] == "plates"
 
 

@@ -11,7 +11,7 @@ from explorer.views.score.repeats import groups_at
 from explorer.views.score.row import bands_of, row_at
 from explorer.views.score.seams import seams_at
 from explorer.views.score.words import headline_of, moved_bytes, seam_lines, vanished_text
-from tests.views.score.compiling import compiled_index, deep
+from tests.views.score.compiling import compiled, compiled_index, deep
 from tests.views.showing import index_of, section
 
 CAPTURED, LOWERED, FIRST, SECOND, THIRD = range(5)
@@ -67,6 +67,12 @@ def test_a_refusal_without_a_reason_says_so_and_later_verdicts_count():
         ("linear", "layer_norm", "silent", ""),
         ("layer_norm", "layer_norm + gelu + add", "refused", "the loops differ"),
     ]
+
+
+def test_a_pair_that_lost_to_another_one_is_put_off():
+    index = TraceIndex(compiled(fuses_last=False))
+    found = {(one.one, one.other): (one.kind, one.words) for one in seams_at(index, SECOND)}
+    assert found[3, 4] == ("put-off", "another pair with one of the two was fused first")
 
 
 def test_each_reason_is_a_line_refusals_first():

@@ -175,8 +175,7 @@ export function makeTimeline(ui, { state }, timing, go) {
       const shown = framesShown();
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
       const undrawn = shown.find((frame) => frame.undrawn)?.undrawn || "";
-      const isTimed =
-        shown.some(({ times }) => Object.keys(times).length) || timing.isOffered() || Boolean(state.progress);
+      const isTimed = shown.some(({ times }) => Object.keys(times).length > 0) || Boolean(state.progress);
       element.hidden =
         (!drawn && !undrawn) ||
         (Boolean(state.picture?.score) && !isTimed) || // a score shows the calls
