@@ -22,7 +22,7 @@ SEAMS, FAR, LINE, TRAFFIC, MARGIN = 24.0, 26.0, 16.0, 62.0, 10.0
 MAX_BANDS, MAX_LINES, MAX_FAR = 3, 3, 40
 CATEGORIES = 8
 NUMBER = re.compile(r"[._]?\d+$")
-MATRIX = re.compile(r"mm|matmul|linear|conv|einsum|attention|dot")
+MATRIX = re.compile(r"mm|matmul|linear|conv(?!ert)|einsum|attention|dot")
 REDUCTION = re.compile(r"sum|mean|max|min|norm|softmax|prod|pool|var")
 MOVES = frozenset(
     (
@@ -35,7 +35,11 @@ MOVES = frozenset(
 
 
 def role_of(operator: str) -> str:
-    """Return the colour of an operator by its kind: product, reduction, data movement or elementwise."""
+    """Return the colour of an operator by its kind: product, reduction, data movement or elementwise.
+
+    >>> [role_of(name) for name in ("convolution", "convert_element_type", "var_mean", "clone")]
+    ['matmul', 'input', 'product', 'view']
+    """
     if operator in MOVES:
         return "view"
     return "matmul" if MATRIX.search(operator) else "product" if REDUCTION.search(operator) else "input"
@@ -258,7 +262,7 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
 def _titles(call: Call) -> list[str]:
     """The title of a call, and a shorter one: `masked_fill +2`."""
     first, *others = call.title.split(" + ")
-    return [call.title, *([f"{first} +{len(others)}"] if others else [])]
+    return [call.title, *([f"{first} +{len(others)}"] if len(others) > 1 else [])]
 
 
 def _title_rooms(row: Sequence[Spot]) -> dict[int, float]:

@@ -73,7 +73,12 @@ class ScorePainter:
         far = {mark.get("stroke", "") for mark in marks if "pair" in mark and "words" not in mark}
         kinds: tuple[SeamKind, ...] = ("refused", "silent", "put-off", "untried", "next")
         found += [
-            _item("badge", SEAM_ROLES[kind], SEAM_WORDS[kind], SEAM_SIGNS[kind])
+            _item(
+                "badge",
+                SEAM_ROLES[kind],
+                f"{SEAM_WORDS[kind]}{' or later' if kind == 'next' else ''}",
+                SEAM_SIGNS[kind],
+            )
             for kind in kinds
             if SEAM_SIGNS[kind] in signs or (kind == "refused" and SEAM_ROLES[kind] in far)
         ]

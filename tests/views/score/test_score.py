@@ -164,7 +164,7 @@ def test_every_picture_has_a_box_for_each_call_and_an_image():
 def test_the_legend_explains_the_signs_that_are_drawn():
     legend = picture(compiled_index(), FIRST, group_by="score").view["legend"]
     signs = {item["sign"]: item["text"] for item in legend if item["sign"]}
-    assert signs == {"×": "refused because", "•": "never tried", "+": "fused next"}
+    assert signs == {"×": "refused because", "•": "never tried", "+": "fused next or later"}
 
 
 def test_a_watched_trace_opens_as_a_score_and_other_levels_can_be_drawn_so():
