@@ -81,7 +81,6 @@ from explorer.trace.records import (
 )
 from explorer.trace.refusal import (
     SWITCHED_OFF as SWITCHED_OFF,
-    UNEXPLAINED as UNEXPLAINED,
     Check as Check,
     Question as Question,
     Refusal as Refusal,

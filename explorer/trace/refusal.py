@@ -11,8 +11,6 @@ from typing import Any, NamedTuple, Self
 
 SWITCHED_OFF = "switched off"
 """The finding of a refusal of kind `DECLINED` if the user switched the rule off."""
-UNEXPLAINED = "the compiler gave no reason"
-"""The end of the finding of a refusal of kind `DECLINED` if a compiler that is watched did not say why."""
 
 
 def type_words(name: object) -> str:

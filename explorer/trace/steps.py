@@ -190,7 +190,8 @@ class Step:
         """How many pairs of calls were fused, and how many fit; None if the step did not try pairs."""
         if not LEVELS[self.level].tries_pairs or not self.matches or any(len(m.nodes) != 2 for m in self.matches):
             return None
-        if any(rewrite.rule == GROUPING for rewrite in self.rewrites):
+        judged = bool(self.lost or self.refusals) or any(match.score for match in self.matches)
+        if not judged or any(rewrite.rule == GROUPING for rewrite in self.rewrites):
             return None
         return sum(len(rewrite.removed) - 1 for rewrite in self.rewrites), len(self.matches)
 

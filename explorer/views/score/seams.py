@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from explorer.trace import UNEXPLAINED, Step
+from explorer.trace import FITS, NO_REASON, Step
 from explorer.views.index import TraceIndex, cached
 from explorer.views.score.calls import Call, calls_at
 
@@ -110,9 +110,8 @@ def _verdicts(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
         refusal = miss.refusal
         if refusal.root != refusal.node:
             words = refusal.cause
-            is_silent = words.endswith(UNEXPLAINED)
-            said = words.removesuffix(UNEXPLAINED).rstrip("; ")
-            found.setdefault((refusal.root, refusal.node), ("silent" if is_silent else "refused", said))
+            untold: dict[str, Verdict] = {NO_REASON: ("silent", ""), FITS: ("put-off", words)}
+            found.setdefault((refusal.root, refusal.node), untold.get(words, ("refused", words)))
     nodes = {match.number: match.nodes for match in entry.matches}
     for lost in entry.lost:
         if len(nodes.get(lost.loser, ())) == 2:

@@ -1,19 +1,15 @@
 """A compilation that is watched, written by hand: five operators, lowered, fused in two rounds, grouped."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.timeline import Candidate, Merge, Round, Timeline
 from explorer.graph import Graph
 from explorer.levels import Change, Recorded, run_options
-from explorer.trace import UNEXPLAINED, WATCHED, NodeRecord, Recorder, RuleDescription, Stage, Trace
+from explorer.trace import NO_REASON, WATCHED, NodeRecord, Recorder, RuleDescription, Stage, Trace
 from explorer.views import TraceIndex
-
-with warnings.catch_warnings():  # PyTorch 2.13 warns of its own classes when Inductor is loaded
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from explorer.watch.snapshot import WatchedSnapshot
-    from explorer.watch.timeline import Candidate, Merge, Round, Timeline
 
 WIDE, THIN = ("f32[8,64]", 2048), ("f32[8,1]", 32)
 
@@ -86,7 +82,7 @@ def compiled(*, fuses_last: bool = True) -> Trace:
         [(11, 12, "the loops differ"), (11, 14, "no shared data")],
     )
     timeline.round(("fuse", Stage("round", 1)), first, {"a": 20}, state(one), 0.1)
-    second = Round("fuse", (), (), [(10, 11, UNEXPLAINED)])
+    second = Round("fuse", (), (), [(10, 11, NO_REASON)])
     timeline.round(("fuse", Stage("round", 2)), second, {}, timeline.snapshot, 0.1)
     both = record("layer_norm + gelu + add", WIDE, ["sub", "mul", "erf", "add"], "act", "fused", **inside)
     last = {10: lowered[10], 11: lowered[11], 30: (both, (10, 11))}
