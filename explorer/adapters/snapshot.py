@@ -80,7 +80,7 @@ class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
         )
         listing = tuple((node, self.lines[node]) for node in order if node in self.lines)
         most = most_bytes(buffers)
-        return MemoryRecord(order, buffers, sum(one.size_bytes for one in buffers), most, listing)
+        return MemoryRecord(order, buffers, most, most, listing)
 
     def _sources(self) -> Mapping[int, int]:
         """For each node the one whose memory its value is in: a view's is that of its first input."""

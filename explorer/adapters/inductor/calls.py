@@ -21,6 +21,7 @@ from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
+from explorer.tensor.recording.kinds import kind_of
 from explorer.trace import NodeKind, NodeRecord
 
 MAX_NAMES = 5
@@ -258,11 +259,15 @@ class Calls:
         return [self.captured[name] for name in roots_of(self.operators[operator]) if name in self.captured]
 
     def _title(self, operators: Sequence[str], sources: Sequence[Sequence[fx.Node]]) -> str:
-        """The operators of the captured program that a call computes, or those of ATen where they are not known."""
-        names = [
-            title_of(found[-1]) if found else title_of(self.operators[one])
-            for one, found in zip(operators, sources, strict=True)
-        ]
+        """The operators of the captured program that a call computes, or those of ATen where they are not known.
+
+        What only prepares the inputs of a matrix product has its own name: the product is another call.
+        """
+        names: list[str] = []
+        for one, found in zip(operators, sources, strict=True):
+            own = title_of(self.operators[one])
+            title = title_of(found[-1]) if found else own
+            names.append(own if kind_of(title) == "matmul" and kind_of(own) != "matmul" else title)
         unique = list(dict.fromkeys(names))
         more = f" + {len(unique) - MAX_NAMES} more" if len(unique) > MAX_NAMES else ""
         return " + ".join(unique[:MAX_NAMES]) + more
