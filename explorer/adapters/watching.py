@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from explorer.adapters.inductor.heard import HeardCompilation
-from explorer.adapters.inductor.listening import Session, Steering, listening
+from explorer.adapters.inductor.hooks import listening
+from explorer.adapters.inductor.listening import Session, Steering
 from explorer.adapters.inductor.recording import compiled_module, trace_of
 from explorer.errors import CircuitError, DataTypeError, ValueRangeError, check_name
 from explorer.trace import Listener, Trace
@@ -90,9 +91,12 @@ def _compile(
 def watching() -> Generator[list[Trace]]:
     """Record what this thread compiles by `torch.compile` inside: a trace for each graph, in order.
 
-    A compilation that fails has a trace up to its failure.
+    The list is filled at the end. A compilation that fails has a trace up to its failure.
     """
     traces: list[Trace] = []
-    session = Session(on_compiled=lambda heard: traces.append(trace_of(heard, f"graph {len(traces) + 1}")))
-    with listening(session):
-        yield traces
+    session = Session()
+    try:
+        with listening(session):
+            yield traces
+    finally:
+        traces += [trace_of(heard, f"graph {number}") for number, heard in enumerate(session.compilations, 1)]

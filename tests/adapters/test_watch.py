@@ -16,7 +16,8 @@ from torch._inductor.utils import run_and_get_code
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
 from explorer.adapters import watch, watching
-from explorer.adapters.inductor.listening import LOGGER, Session, listening
+from explorer.adapters.inductor.hooks import LOGGER, listening
+from explorer.adapters.inductor.listening import Session
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError, ValueRangeError
 from explorer.recording import record
 from explorer.trace import WATCHED, Trace, Verdict
@@ -166,6 +167,20 @@ def test_nothing_is_left_behind_after_an_error() -> None:
         fail()
     assert inside != before
     assert hooks() == before
+
+
+def test_an_error_while_listening_ends_the_listening_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(nodes: object) -> None:
+        raise LookupError("no such buffer")
+
+    monkeypatch.setattr("explorer.adapters.inductor.listening.note_nodes", fail)
+    module, x = head()
+    with torch.no_grad(), watching() as traces:
+        result = torch.compile(module)(x)
+    torch._dynamo.reset()
+    assert torch.allclose(result, module(x), atol=1e-6)
+    assert traces[0].steps[-1].notes == ("From here on nothing was heard: LookupError: no such buffer",)
+    assert all(step.pass_name != "lower" for step in traces[0].steps)
 
 
 def test_another_thread_is_not_heard() -> None:

@@ -1,24 +1,19 @@
-"""Listening to Inductor in one thread: the hooks that it offers, and wraps that decide nothing.
+"""Listening to Inductor in one thread: what its hooks tell, and wraps that decide nothing.
 
 `GraphTransformObserver` surrounds each pass over an FX graph, the artifact logger `fusion` carries refusals, rounds and
 fused pairs, the choices handler is asked for scores, and the passes before and after fusion see the nodes. What none
-of these tell is heard by methods of the present scheduler and its backends. All of it is undone at the end.
+of these tell is heard by methods of the present scheduler and its backends. An error while listening ends the
+listening, and not the compilation.
 """
 
-import logging
-import threading
-import warnings
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from time import perf_counter
 from typing import Any
 
 import torch
-import torch._functorch.config as aot
 from torch import fx
-from torch._inductor import config
 from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
@@ -38,7 +33,6 @@ from explorer.adapters.inductor.heard import (
 )
 from explorer.adapters.inductor.scheduler_notes import note_nodes
 
-LOGGER = "torch._inductor.scheduler.__fusion"
 KEPT_APART = "kept apart, as asked"
 DECOMPOSED, BETWEEN = "AOTAutograd", "between passes"
 """The names of changes that happen in no pass."""
@@ -64,14 +58,30 @@ def parts_of(name: str) -> set[str]:
     return set(name.split("_"))
 
 
+def guarded(hear: Callable[..., None]) -> Callable[..., None]:
+    """A method of a session that hears something, unless an earlier one has failed."""
+
+    @wraps(hear)
+    def heard(session: "Session", *args: Any, **kwargs: Any) -> None:
+        if session.is_deaf or session.current is None:
+            return
+        try:
+            hear(session, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (the user's compilation goes on)
+            session.is_deaf = True
+            session.current.missed.append(f"From here on nothing was heard: {type(error).__name__}: {error}")
+
+    return heard
+
+
 @dataclass(eq=False)
 class Session:
     """All compilations of one thread while it is watched."""
 
     steering: Steering = Steering()
     compilations: list[HeardCompilation] = field(default_factory=list[HeardCompilation])
-    on_compiled: Callable[[HeardCompilation], None] = lambda heard: None
     current: HeardCompilation | None = None
+    is_deaf: bool = False
     _inputs: tuple[str, ...] = ()
     _signature: Any = None
     _depth: int = 0
@@ -88,7 +98,7 @@ class Session:
         trains = torch.is_grad_enabled()
         heard = HeardCompilation("train" if trains else "infer", copied, graph, *named_inputs(graph.graph))
         self.compilations.append(heard)
-        self.current, self._inputs, self._depth = heard, inputs_of(graph.graph), 0
+        self.current, self._inputs, self._depth, self.is_deaf = heard, inputs_of(graph.graph), 0, False
         self._signature = signature_of(graph.graph)
         started = perf_counter()
         try:
@@ -99,11 +109,11 @@ class Session:
         finally:
             heard.seconds = perf_counter() - started
             self.current = None
-            self.on_compiled(heard)
         return _keeping_arguments(heard)
 
     # ------------------------------------------------------------------ passes over FX graphs
 
+    @guarded
     def pass_begins(self, observer: GraphTransformObserver) -> None:
         """Note what changed since the last pass, before another one runs."""
         self._depth += 1
@@ -111,6 +121,7 @@ class Session:
             self._note_between(observer.gm.graph, _stage_of(observer))
             self._pass_started = perf_counter()
 
+    @guarded
     def pass_ends(self, observer: GraphTransformObserver) -> None:
         """Note what a pass changed."""
         self._depth -= 1
@@ -147,11 +158,21 @@ class Session:
 
     def before_fusion(self, nodes: list[Any]) -> list[Any]:
         """Note the nodes that are to be fused, and hear the scheduler's answers from now on."""
+        self._scheduling_begins(nodes)
+        return nodes
+
+    def after_fusion(self, nodes: list[Any]) -> list[Any]:
+        """Note the kernels that are left."""
+        self._fusion_ends(nodes)
+        return nodes
+
+    @guarded
+    def _scheduling_begins(self, nodes: list[Any]) -> None:
         heard, graph = self.current, V.graph.module
         if heard is None or heard.scheduling is not None or not nodes or not isinstance(graph, fx.GraphModule):
-            return nodes
+            return
         if inputs_of(graph.graph) != self._inputs:  # the body of a branch or loop
-            return nodes
+            return
         self._note_between(graph.graph, POST_GRAD)
         started = perf_counter()
         heard.scheduling = scheduling = note_nodes(nodes)
@@ -166,17 +187,16 @@ class Session:
             _listen(backend, "define_kernel", self._defined)
             _listen(backend, "flush", self._flushed)
         scheduling.lower_seconds = started - self._pass_started
-        return nodes
 
-    def after_fusion(self, nodes: list[Any]) -> list[Any]:
-        """Note the kernels that are left."""
+    @guarded
+    def _fusion_ends(self, nodes: list[Any]) -> None:
         scheduling = self._scheduling
         if scheduling is not None and not scheduling.final:
             scheduling.final = tuple(node.get_name() for node in nodes)
             self._end_round(scheduling)
             self._round_started = perf_counter()
-        return nodes
 
+    @guarded
     def logged(self, message: Any, args: Any) -> None:
         """Note a line of the log of fusion."""
         scheduling = self._scheduling
@@ -194,11 +214,13 @@ class Session:
         elif message.startswith("fusing %s with %s") and len(args) == 2:
             self._decide(scheduling, Fused(str(args[0]), str(args[1])))
 
+    @guarded
     def refused(self, one: str, other: str, reason: str) -> None:
         """Note a refusal."""
         if self._scheduling is not None:
             self._decide(self._scheduling, Refused(one, other, reason))
 
+    @guarded
     def scored(self, one: Any, other: Any, score: Any) -> None:
         """Note the score of a candidate."""
         if self._scheduling is not None:
@@ -221,22 +243,27 @@ class Session:
         if scheduling.rounds:
             scheduling.rounds[-1].seconds = perf_counter() - self._round_started
 
+    @guarded
     def _answered(self, answer: Any, one: Any, other: Any, *args: Any, **kwargs: Any) -> None:
         if self._scheduling is not None:
             self._decide(self._scheduling, Answered(one.get_name(), other.get_name(), bool(answer)))
 
     # ------------------------------------------------------------------ code
 
+    @guarded
     def _grouped(self, result: Any, node: Any, *args: Any, **kwargs: Any) -> None:
         self._group.append(node.get_name())
 
+    @guarded
     def _defined(self, name: Any, source: Any, *args: Any, **kwargs: Any) -> None:
         if self._scheduling is not None:
             self._scheduling.kernels.append(HeardKernel(str(name), tuple(self._group), str(source)))
 
+    @guarded
     def _flushed(self, result: Any) -> None:
         self._group.clear()
 
+    @guarded
     def _generated(self, result: Any, *args: Any, **kwargs: Any) -> None:
         scheduling = self._scheduling
         if scheduling is not None:
@@ -282,141 +309,3 @@ def _keeping_arguments(heard: HeardCompilation) -> Callable[..., Any]:
         return compiled(*args)
 
     return first
-
-
-# ---- installing: once for all threads, as long as one of them is watched
-
-
-class _Watched(threading.local):
-    session: Session | None = None
-
-
-_watched = _Watched()
-_lock = threading.Lock()
-_installed: list[ExitStack] = []
-_users = [0]
-
-
-class _FusionLog(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        if _watched.session is not None:
-            _watched.session.logged(record.msg, record.args or ())
-
-
-@contextmanager
-def listening(session: Session) -> Generator[Session]:
-    """Hear what this thread compiles inside; other threads compile as always.
-
-    The caches of whole graphs are off, since nothing is heard of a graph that comes from one.
-    """
-    settings: dict[str, Any] = {
-        "fx_graph_cache": False,
-        "fx_graph_remote_cache": False,
-        "_pre_fusion_custom_pass": _chained(config._pre_fusion_custom_pass, session.before_fusion),
-        "_post_fusion_custom_pass": _chained(config._post_fusion_custom_pass, session.after_fusion),
-    }
-    outer, _watched.session = _watched.session, session
-    try:
-        with (
-            _hooks(),
-            config.patch(settings),
-            aot.patch(enable_autograd_cache=False),
-            V.set_choices_handler(_choices(session)),
-        ):
-            yield session
-    finally:
-        _watched.session = outer
-
-
-def _chained(first: Callable[[list[Any]], list[Any]] | None, then: Callable[[list[Any]], list[Any]]) -> Any:
-    return then if first is None else lambda nodes: then(first(nodes))
-
-
-def _choices(session: Session) -> Any:
-    """A choices handler like the present one, which tells scores, and fuses no pair that the session forbids."""
-    base: Any = type(V.choices)
-
-    def score_fusion(scheduler: Any, one: Any, other: Any) -> Any:
-        score = base.score_fusion(scheduler, one, other)
-        session.scored(one, other, score)
-        return score
-
-    def can_fuse(scheduler: Any, one: Any, other: Any, shared: int) -> bool:
-        if session.steering.forbids(one.get_name(), other.get_name(), session.round_number):
-            session.refused(one.get_name(), other.get_name(), KEPT_APART)
-            return False
-        return base.can_fuse(scheduler, one, other, shared)
-
-    methods = {"score_fusion": staticmethod(score_fusion), "can_fuse": staticmethod(can_fuse)}
-    return type("ListeningChoices", (base,), methods)()
-
-
-@contextmanager
-def _hooks() -> Generator[None]:
-    """Install what all threads share when the first one begins, and remove it when the last one ends."""
-    with _lock:
-        _users[0] += 1
-        if _users[0] == 1:
-            _installed.append(_install())
-    try:
-        yield
-    finally:
-        with _lock:
-            _users[0] -= 1
-            if not _users[0]:
-                _installed.pop().close()
-
-
-def _install() -> ExitStack:
-    with warnings.catch_warnings(action="ignore"):  # it imports deprecated parts of PyTorch
-        import torch._inductor.compile_fx as compiling  # takes two seconds
-
-    stack = ExitStack()
-    _wrap(stack, compiling, "compile_fx", _compile_fx)
-    _wrap(stack, GraphTransformObserver, "__enter__", _enter)
-    _wrap(stack, GraphTransformObserver, "__exit__", _exit)
-    logger, handler = logging.getLogger(LOGGER), _FusionLog()
-    level, propagate = logger.level, logger.propagate
-    if not logger.isEnabledFor(logging.DEBUG):
-        logger.propagate = False
-    logger.setLevel(logging.DEBUG)
-    logger.addHandler(handler)
-
-    def restore() -> None:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagate
-
-    stack.callback(restore)
-    return stack
-
-
-def _wrap(stack: ExitStack, place: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    original = getattr(place, name)
-
-    @wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return wrapper(original, *args, **kwargs)
-
-    setattr(place, name, wrapped)
-    stack.callback(setattr, place, name, original)
-
-
-def _compile_fx(original: Callable[..., Any], graph: Any, *args: Any, **kwargs: Any) -> Any:
-    session = _watched.session
-    if session is None or session.current is not None or not isinstance(graph, fx.GraphModule):
-        return original(graph, *args, **kwargs)
-    return session.compile(original, graph, *args, **kwargs)
-
-
-def _enter(original: Callable[..., Any], observer: GraphTransformObserver) -> Any:
-    if _watched.session is not None and _watched.session.current is not None:
-        _watched.session.pass_begins(observer)
-    return original(observer)
-
-
-def _exit(original: Callable[..., Any], observer: GraphTransformObserver, *args: Any) -> Any:
-    result = original(observer, *args)
-    if _watched.session is not None and _watched.session.current is not None:
-        _watched.session.pass_ends(observer)
-    return result

@@ -69,8 +69,8 @@ class Session:
         self.findings = Findings()
         self.trial: PatternTrial | None = None
         self.values: ValuesView | None = None
-        self._answers = 0
         """The values of the circuit for some inputs, once the reader has asked for them."""
+        self._answers = 0
         self.layers: tuple[int, ...] = ()
         """The layers that the reader clicked in selected plates."""
         self.hidden_after: int | None = None
@@ -107,10 +107,7 @@ class Session:
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def close(self) -> None:
-        """Drop the trace, which may be large; the session cannot be used afterwards.
-
-        Call it when the host ends: the host's own objects may live on, and with them their session.
-        """
+        """Drop the trace, which may be large, when the host ends: the host's own objects may keep their session."""
         self._listeners.clear()
         self._pictures.clear()
         del self.opened

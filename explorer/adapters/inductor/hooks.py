@@ -1,0 +1,158 @@
+"""The hooks of Inductor: installed while a thread is watched, and undone at the end.
+
+Once for all threads: wraps of `compile_fx` and of `GraphTransformObserver`, and a handler of the log of fusion. For the
+thread: settings and the choices handler.
+"""
+
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any
+
+import torch._functorch.config as aot
+from torch import fx
+from torch._inductor import config
+from torch._inductor.virtualized import V
+from torch.fx.passes.graph_transform_observer import GraphTransformObserver
+
+from explorer.adapters.inductor.listening import KEPT_APART, Session
+
+LOGGER = "torch._inductor.scheduler.__fusion"
+
+
+class _Watched(threading.local):
+    session: Session | None = None
+
+
+_watched = _Watched()
+_lock = threading.Lock()
+_installed: list[ExitStack] = []
+_users = [0]
+
+
+class _FusionLog(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        if _watched.session is not None:
+            _watched.session.logged(record.msg, record.args or ())
+
+
+@contextmanager
+def listening(session: Session) -> Generator[Session]:
+    """Hear what this thread compiles inside; other threads compile as always.
+
+    The caches of whole graphs are off, since nothing is heard of a graph that comes from one.
+    """
+    settings: dict[str, Any] = {
+        "fx_graph_cache": False,
+        "fx_graph_remote_cache": False,
+        "_pre_fusion_custom_pass": _chained(config._pre_fusion_custom_pass, session.before_fusion),
+        "_post_fusion_custom_pass": _chained(config._post_fusion_custom_pass, session.after_fusion),
+    }
+    outer, _watched.session = _watched.session, session
+    try:
+        with (
+            _hooks(),
+            config.patch(settings),
+            aot.patch(enable_autograd_cache=False),
+            V.set_choices_handler(_choices(session)),
+        ):
+            yield session
+    finally:
+        _watched.session = outer
+
+
+def _chained(first: Callable[[list[Any]], list[Any]] | None, then: Callable[[list[Any]], list[Any]]) -> Any:
+    return then if first is None else lambda nodes: then(first(nodes))
+
+
+def _choices(session: Session) -> Any:
+    """A choices handler like the present one, which tells scores, and fuses no pair that the session forbids."""
+    base: Any = type(V.choices)
+
+    def score_fusion(scheduler: Any, one: Any, other: Any) -> Any:
+        score = base.score_fusion(scheduler, one, other)
+        session.scored(one, other, score)
+        return score
+
+    def can_fuse(scheduler: Any, one: Any, other: Any, shared: int) -> bool:
+        if session.steering.forbids(one.get_name(), other.get_name(), session.round_number):
+            session.refused(one.get_name(), other.get_name(), KEPT_APART)
+            return False
+        return base.can_fuse(scheduler, one, other, shared)
+
+    methods = {"score_fusion": staticmethod(score_fusion), "can_fuse": staticmethod(can_fuse)}
+    return type("ListeningChoices", (base,), methods)()
+
+
+@contextmanager
+def _hooks() -> Generator[None]:
+    """Install what all threads share when the first one begins, and remove it when the last one ends."""
+    with _lock:
+        _users[0] += 1
+        if _users[0] == 1:
+            _installed.append(_install())
+    try:
+        yield
+    finally:
+        with _lock:
+            _users[0] -= 1
+            if not _users[0]:
+                _installed.pop().close()
+
+
+def _install() -> ExitStack:
+    with warnings.catch_warnings(action="ignore"):  # it imports deprecated parts of PyTorch
+        import torch._inductor.compile_fx as compiling  # takes two seconds
+
+    stack = ExitStack()
+    _wrap(stack, compiling, "compile_fx", _compile_fx)
+    _wrap(stack, GraphTransformObserver, "__enter__", _enter)
+    _wrap(stack, GraphTransformObserver, "__exit__", _exit)
+    logger, handler = logging.getLogger(LOGGER), _FusionLog()
+    level, propagate = logger.level, logger.propagate
+    if not logger.isEnabledFor(logging.DEBUG):
+        logger.propagate = False
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(handler)
+
+    def restore() -> None:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+    stack.callback(restore)
+    return stack
+
+
+def _wrap(stack: ExitStack, place: Any, name: str, wrapper: Callable[..., Any]) -> None:
+    original = getattr(place, name)
+
+    @wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(original, *args, **kwargs)
+
+    setattr(place, name, wrapped)
+    stack.callback(setattr, place, name, original)
+
+
+def _compile_fx(original: Callable[..., Any], graph: Any, *args: Any, **kwargs: Any) -> Any:
+    session = _watched.session
+    if session is None or session.current is not None or not isinstance(graph, fx.GraphModule):
+        return original(graph, *args, **kwargs)
+    return session.compile(original, graph, *args, **kwargs)
+
+
+def _enter(original: Callable[..., Any], observer: GraphTransformObserver) -> Any:
+    if _watched.session is not None and _watched.session.current is not None:
+        _watched.session.pass_begins(observer)
+    return original(observer)
+
+
+def _exit(original: Callable[..., Any], observer: GraphTransformObserver, *args: Any) -> Any:
+    result = original(observer, *args)
+    if _watched.session is not None and _watched.session.current is not None:
+        _watched.session.pass_ends(observer)
+    return result
