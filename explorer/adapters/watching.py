@@ -1,7 +1,7 @@
 """`explorer.watch`: compile a module or function by torch.compile, and return the trace of that."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -9,7 +9,7 @@ from torch import nn
 
 from explorer.adapters.inductor.heard import HeardCompilation
 from explorer.adapters.inductor.hooks import listening
-from explorer.adapters.inductor.listening import Session, Steering
+from explorer.adapters.inductor.listening import NotRunError, Session, Steering
 from explorer.adapters.inductor.recording import compiled_module, trace_of
 from explorer.errors import CircuitError, DataTypeError, ValueRangeError, check_name
 from explorer.trace import Listener, Trace
@@ -68,7 +68,7 @@ def record_watched(
         first.missed.append(f"The program was compiled as {len(compilations)} graphs; this is the first.")
 
     def up_to(number: int) -> nn.Module:
-        return compiled_module(compile_with(Steering(frozenset(apart), number))[0])
+        return compiled_module(compile_with(Steering(frozenset(apart), number, runs=False))[0])
 
     return trace_of(first, title, up_to, listeners)
 
@@ -80,7 +80,7 @@ def _compile(
     torch._dynamo.reset()
     session = Session(steering)
     try:
-        with listening(session), torch.no_grad():
+        with listening(session), torch.no_grad(), suppress(NotRunError):
             torch.compile(subject, dynamic=dynamic)(*arguments)
     finally:
         torch._dynamo.reset()

@@ -74,7 +74,8 @@ def pairs_of(step: Step) -> Iterator[PairJudged]:
             seen.add(pair)
             fused = bool(home.get(pair[0])) and home[pair[0]] == home.get(pair[1])
             reason = "" if fused else lost.get(match.number, refused.get(pair, ""))
-            verdict = Verdict.FUSED if fused else Verdict.PUT_OFF
+            told = match.number not in lost and reason and reason not in _UNTOLD
+            verdict = Verdict.FUSED if fused else Verdict.REFUSED if told else Verdict.PUT_OFF
             yield PairJudged(step.index, *pair, verdict, reason, match.score)
     for (one, other), reason in refused.items():
         if (one, other) not in seen and one != other:

@@ -177,7 +177,7 @@ class Calls:
                 writer = self.sources[part].get(name)
                 if writer is not None and home[writer] != mine:
                     reads.setdefault((name, home[writer]))
-                elif writer is None and name in self.states.numbers:
+                elif writer is None and name in self.scheduling.inputs and name in self.states.numbers:
                     reads.setdefault((name, None))
                 elif writer is None:
                     parameters.setdefault(name)

@@ -1,6 +1,7 @@
 """Copies of FX graphs, and signatures that tell whether a graph has changed."""
 
 import re
+from operator import attrgetter
 from typing import Any
 
 from torch import fx
@@ -13,6 +14,13 @@ def copy_graph(graph: fx.Graph) -> fx.Graph:
     copied = fx.Graph()
     copied.output(copied.graph_copy(graph, {}))
     return copied
+
+
+def attributes_of(graph: fx.Graph) -> dict[str, Any]:
+    """What the nodes of a graph name in its module: constants, and modules that are called."""
+    module = graph.owning_module
+    named = {str(node.target) for node in graph.nodes if node.op in ("get_attr", "call_module")}
+    return {name: attrgetter(name)(module) for name in sorted(named)}
 
 
 def inputs_of(graph: fx.Graph) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PureWindowsPath
 from typing import Any
 
+import torch
 from torch import fx
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
@@ -16,7 +17,7 @@ from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
-from explorer.tensor.ir.types import TensorType, type_of
+from explorer.tensor.ir.types import OtherType, TensorType, ValueType
 from explorer.tensor.recording.kinds import kind_of, plain_setting
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 
@@ -33,15 +34,19 @@ class FxStates:
     """
 
     fresh: Callable[[], int]
-    attributes: Any
     inputs: Mapping[str, str]
     parameters: Mapping[str, str]
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     """The number of each node of the last graph by name."""
     records: dict[str, NodeRecord] = field(default_factory=dict[str, NodeRecord])
 
-    def state_of(self, graph: fx.Graph, keep: Mapping[str, int] | None = None) -> WatchedSnapshot:
-        """The state of a graph; `keep` has the numbers of nodes that are known under other names."""
+    def state_of(
+        self, graph: fx.Graph, attributes: Mapping[str, Any], keep: Mapping[str, int] | None = None
+    ) -> WatchedSnapshot:
+        """The state of a graph.
+
+        `attributes` has what its nodes name, and `keep` the numbers of nodes that are known under other names.
+        """
         known, old = ({**self.numbers, **keep} if keep else self.numbers), self.records
         numbers: dict[str, int] = {}
         records: dict[str, NodeRecord] = {}
@@ -63,7 +68,7 @@ class FxStates:
         self.numbers, self.records = numbers, records
         nodes = {numbers[name]: record for name, record in records.items()}
         return WatchedSnapshot(
-            Graph[NodeRecord](nodes, inputs, outputs), lambda: fx.GraphModule(self.attributes, graph)
+            Graph[NodeRecord](nodes, inputs, outputs), lambda: fx.GraphModule(dict(attributes), graph)
         )
 
     def _record(self, node: fx.Node) -> NodeRecord:
@@ -80,22 +85,33 @@ class FxStates:
         kind = "view" if self._is_view(node) else kind_of(title)
         kind = "operator" if kind == "view" and not self._is_view(node) else kind
         if kind != "view":
-            read = dict.fromkeys(one for one in node.all_input_nodes)
-            config["read_bytes"] = sum(_num_bytes(one) for one in read if one.name not in self.parameters)
-            config["parameter_bytes"] = sum(_num_bytes(one) for one in read if one.name in self.parameters)
+            for read in dict.fromkeys(node.all_input_nodes):
+                name = "parameter_bytes" if self._memory_of(read).name in self.parameters else "read_bytes"
+                config[name] = config.get(name, 0) + _num_bytes(read)
         config |= _settings(node)
+        read_from = dict.fromkeys(self._memory_of(one) for one in node.all_input_nodes)
         parameters = {
             self.parameters[one.name]: parameter_record(self.parameters[one.name], next(_types(one)))
-            for one in node.all_input_nodes
+            for one in read_from
             if one.name in self.parameters
         }
         view = VIEW if kind == "view" else ""
         return NodeRecord(view + _type_of(node), 1, config, None, parameters, {}, about, kind, title)
 
+    def _memory_of(self, node: fx.Node) -> fx.Node:
+        """The node with the memory of a value: behind views, such as the transposed weight of a linear layer."""
+        while node.op != "placeholder" and self._is_view(node) and node.all_input_nodes:
+            node = node.all_input_nodes[0]
+        return node
+
     def _is_view(self, node: fx.Node) -> bool:
         """Whether a node only names memory that one of its inputs has."""
-        if node.target is operator.getitem or node.op == "get_attr":
+        if node.op == "get_attr":
             return True
+        if node.target is operator.getitem:  # with a tensor or a list as index, it gathers
+            index = node.args[1] if len(node.args) > 1 else None
+            every = index if isinstance(index, tuple) else (index,)
+            return not any(isinstance(one, list | fx.Node) for one in every)
         if isinstance(node.target, OpOverload):
             return any(
                 one.alias_info is not None and not one.alias_info.is_write for one in node.target._schema.returns
@@ -192,13 +208,21 @@ def parameter_record(name: str, kind: object) -> ParameterRecord:
     return ParameterRecord(shape, (ParameterNodeRecord("Parameter", 1, config, (), (name,)),), ((0, 0),))
 
 
-def _types(node: fx.Node) -> Iterator[Any]:
-    value = node.meta.get("val", node.meta.get("example_value"))
+def _types(node: fx.Node) -> Iterator[ValueType]:
+    """The types of the results; of a symbolic size the example's, for which no guard is added."""
+    value: Any = node.meta.get("val", node.meta.get("example_value"))
     for one in value if isinstance(value, tuple | list) else (value,):
-        try:
-            yield type_of(one)
-        except (RuntimeError, TypeError):  # a size that depends on data has no number
-            yield type_of(None)
+        sizes = [_example(size) for size in one.shape] if isinstance(one, torch.Tensor) else [None]
+        known = tuple(size for size in sizes if size is not None)
+        is_known = isinstance(one, torch.Tensor) and len(known) == len(sizes)
+        yield TensorType(one.dtype, known) if is_known else OtherType(type(one).__name__)
+
+
+def _example(size: Any) -> int | None:
+    """A size as a number; None if it depends on data."""
+    if isinstance(size, int):
+        return size
+    return int(size.node.hint) if size.node.has_hint() else None
 
 
 def _num_bytes(node: fx.Node) -> int:

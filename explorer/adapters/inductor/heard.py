@@ -18,6 +18,8 @@ class HeardPass:
     name: str
     seconds: float
     graph: fx.Graph | None
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What nodes of the graph name: constants and modules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,7 @@ class HeardCompilation:
 
     mode: Literal["infer", "train"]
     captured: fx.Graph
-    attributes: Any
-    """The module that has what `get_attr` nodes name."""
+    attributes: Mapping[str, Any]
     inputs: Mapping[str, str]
     """The names of the other inputs, with those that the user's program has for them."""
     parameters: Mapping[str, str]

@@ -138,11 +138,11 @@ def _wrap(stack: ExitStack, place: Any, name: str, wrapper: Callable[..., Any]) 
     stack.callback(setattr, place, name, original)
 
 
-def _compile_fx(original: Callable[..., Any], graph: Any, *args: Any, **kwargs: Any) -> Any:
+def _compile_fx(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     session = _watched.session
-    if session is None or session.current is not None or not isinstance(graph, fx.GraphModule):
-        return original(graph, *args, **kwargs)
-    return session.compile(original, graph, *args, **kwargs)
+    if session is None or session.current is not None or not args or not isinstance(args[0], fx.GraphModule):
+        return original(*args, **kwargs)
+    return session.compile(original, *args, **kwargs)
 
 
 def _enter(original: Callable[..., Any], observer: GraphTransformObserver) -> Any:

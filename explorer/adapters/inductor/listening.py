@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from torch import fx
+from torch import fx, nn
 from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
-from explorer.adapters.inductor.fx_copies import copy_graph, inputs_of, named_inputs, signature_of
+from explorer.adapters.inductor.fx_copies import attributes_of, copy_graph, inputs_of, named_inputs, signature_of
 from explorer.adapters.inductor.heard import (
     POST_GRAD,
     PRE_GRAD,
@@ -44,6 +44,8 @@ class Steering:
 
     apart: frozenset[tuple[str, str]] = frozenset()
     last_round: int | None = None
+    runs: bool = True
+    """Whether the program is run once it is compiled."""
 
     def forbids(self, one: str, other: str, round_number: int) -> bool:
         """Whether two nodes may not be fused in a round."""
@@ -93,14 +95,14 @@ class Session:
 
     def compile(self, original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
         """Let Inductor compile a graph that Dynamo has captured."""
-        with torch.no_grad():
-            copied = copy_graph(graph.graph)
-        trains = torch.is_grad_enabled()
-        heard = HeardCompilation("train" if trains else "infer", copied, graph, *named_inputs(graph.graph))
+        captured = graph.graph
+        mode: Literal["infer", "train"] = "train" if torch.is_grad_enabled() else "infer"
+        heard = HeardCompilation(mode, copy_graph(captured), attributes_of(captured), *named_inputs(captured))
         self.compilations.append(heard)
-        self.current, self._inputs, self._depth, self.is_deaf = heard, inputs_of(graph.graph), 0, False
-        self._signature = signature_of(graph.graph)
-        started = perf_counter()
+        self.current, self._inputs, self._depth, self.is_deaf = heard, inputs_of(captured), 0, False
+        self._signature = signature_of(captured)
+        self._group.clear()
+        started = self._pass_started = perf_counter()
         try:
             heard.compiled = original(graph, *args, **kwargs)
         except Exception as error:
@@ -109,7 +111,7 @@ class Session:
         finally:
             heard.seconds = perf_counter() - started
             self.current = None
-        return _keeping_arguments(heard)
+        return _keeping_arguments(heard, self.steering.runs)
 
     # ------------------------------------------------------------------ passes over FX graphs
 
@@ -134,7 +136,11 @@ class Session:
         changed = signature != self._signature
         self._signature = signature
         assert self.current is not None
-        self.current.passes.append(HeardPass(stage, name, seconds, copy_graph(graph) if changed else None))
+        heard = HeardPass(stage, name, seconds, None)
+        if changed:
+            heard.graph, heard.attributes = copy_graph(graph), attributes_of(graph)
+        self.current.passes.append(heard)
+        self._pass_started = perf_counter()
 
     def _note_between(self, graph: fx.Graph, stage: str) -> None:
         """Note a change that no pass with a name has made: the first one behind Dynamo's passes is AOTAutograd's."""
@@ -296,16 +302,32 @@ def _listen(subject: Any, name: str, hear: Callable[..., None]) -> None:
     setattr(subject, name, heard)
 
 
-def _keeping_arguments(heard: HeardCompilation) -> Callable[..., Any]:
-    """The compiled function, which keeps the arguments of its first call."""
+class NotRunError(Exception):
+    """What was compiled is not run: only the compilation was asked for."""
+
+
+def _keeping_arguments(heard: HeardCompilation, runs: bool) -> Callable[..., Any]:
+    """The compiled function, which keeps copies of the arguments of its first call; parameters are not copied.
+
+    It forgets the notes then, since Dynamo keeps it. Raises: NotRunError unless it `runs`.
+    """
     compiled = heard.compiled
     assert compiled is not None
+    waiting = [heard]
 
     @wraps(compiled)
     def first(*args: Any) -> Any:
-        if heard.arguments is None:
-            heard.is_boxed = len(args) == 1 and isinstance(args[0], list)
-            heard.arguments = tuple(args[0] if heard.is_boxed else args)
+        if waiting:
+            noted = waiting.pop()
+            noted.is_boxed = len(args) == 1 and isinstance(args[0], list)
+            noted.arguments = tuple(_copied(one) for one in (args[0] if noted.is_boxed else args))
+        if not runs:
+            raise NotRunError
         return compiled(*args)
 
     return first
+
+
+def _copied(value: Any) -> Any:
+    is_changed = isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter)
+    return value.detach().clone() if is_changed else value

@@ -41,9 +41,9 @@ def trace_of(
     rules = _rules(heard)
     options = run_options(WATCHED, name, [rule.name for rule in rules], mode=heard.mode, layout="")
     timeline.begin({**options, "compiler": f"torch.compile, torch {torch.__version__}"}, rules)
-    states = FxStates(timeline.numbers.__next__, heard.attributes, heard.inputs, heard.parameters)
+    states = FxStates(timeline.numbers.__next__, heard.inputs, heard.parameters)
     captured = {node.name: node for node in heard.captured.nodes}
-    after = states.state_of(heard.captured)
+    after = states.state_of(heard.captured, heard.attributes)
     timeline.captured(after)
     graph = heard.captured
     for one in heard.passes:
@@ -67,10 +67,10 @@ def _record_pass(timeline: Timeline, states: FxStates, one: HeardPass, graph: fx
     before, old = timeline.snapshot, states.numbers
     if one.name == DECOMPOSED:
         keep = _same_inputs(graph, one.graph, states)
-        after = states.state_of(one.graph, keep)
+        after = states.state_of(one.graph, one.attributes, keep)
         changes = decomposition(before, after, one.graph, old, states.numbers)
     else:
-        after = states.state_of(one.graph)
+        after = states.state_of(one.graph, one.attributes)
         changes = changes_between(one.name, before.graph, after.graph, one.seconds)
     timeline.state(path, after, one.seconds, changes)
     return one.graph
@@ -146,6 +146,8 @@ def _rule(name: str) -> RuleDescription:
 
 def _notes(heard: HeardCompilation) -> Iterator[str]:
     yield from heard.missed
+    if heard.scheduling is None and not heard.error and not heard.missed:
+        yield "Lowering and fusion of this graph were not heard."
 
 
 def _explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from explorer.adapters.inductor.heard import Answered, Fused, HeardRound, Refused, Scored
 from explorer.adapters.inductor.listening import parts_of
@@ -10,6 +11,9 @@ from explorer.trace import FITS, NO_REASON
 
 MERGED_LATER = "{reason} (the first answer: both were merged in this round, with what lies between)"
 TAKEN_FIRST = "another pair with one of the two was fused first"
+
+
+Pair = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -71,23 +75,21 @@ def round_of(heard: HeardRound, names: Sequence[str], numbers: Mapping[str, int]
     fits: dict[tuple[str, str], None] = {}
     fused: dict[tuple[str, str], None] = {}
     for one in heard.decisions:
-        first, second = groups.start_of(one.one), groups.start_of(one.other)
-        if first is None or second is None:
-            continue
-        pair = (first, second) if (first, second) in scored or (second, first) not in scored else (second, first)
-        match one:
-            case Scored():
-                scored[pair] = one.parts
-            case Refused():
-                reasons[pair] = one.reason
-            case Answered():
-                if one.can_fuse:
-                    fits.setdefault(pair)
-                else:
-                    reasons.setdefault(pair, NO_REASON)
-            case Fused():
-                fused.setdefault(pair)
-                groups.fuse(one.one, one.other)
+        for pair in _meant(groups, scored, one.one, one.other):
+            match one:
+                case Scored():
+                    scored[pair] = one.parts
+                case Refused():
+                    reasons[pair] = one.reason
+                case Answered():
+                    if one.can_fuse:
+                        fits.setdefault(pair)
+                    else:
+                        reasons.setdefault(pair, NO_REASON)
+                case Fused():
+                    fused.setdefault(pair)
+        if isinstance(one, Fused):
+            groups.fuse(one.one, one.other)
     taken = [*fused]
     pairs = [*fused, *(pair for pair in scored if pair not in fused)]
     candidates: list[Candidate] = []
@@ -110,3 +112,17 @@ def round_of(heard: HeardRound, names: Sequence[str], numbers: Mapping[str, int]
         for number in [next(i for i, pair in enumerate(taken) if pair[0] in members)]
     ]
     return Round("fuse", candidates, merges, told), groups
+
+
+def _meant(groups: Groups, scored: Mapping[Pair, Any], one: str, other: str) -> list[Pair]:
+    """The pairs of the beginning that a decision is about.
+
+    Of nodes that have grown in this round these are the candidates that they contain, otherwise their first parts.
+    """
+    if one in groups.names and other in groups.names:
+        return [(other, one) if (other, one) in scored else (one, other)]
+    grown = {one, other}
+    found = [pair for pair in scored if {groups.name_of(pair[0]), groups.name_of(pair[1])} == grown]
+    starts = (groups.start_of(one), groups.start_of(other))
+    first = [(starts[0], starts[1])] if starts[0] is not None and starts[1] is not None else []
+    return found or first
