@@ -27,7 +27,7 @@ from urllib.request import urlopen
 from zipfile import ZipFile
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-MAX_SECONDS = 300
+MAX_SECONDS = 1_200
 ADDRESS = re.compile(r"http://[^\s)]+")
 CONCURRENT = 3
 """How many checks run at once."""
