@@ -24,7 +24,11 @@ WRITTEN_OTHERWISE = {
     "explorer/files.py",
     "explorer/runtime/native/build.py",  # a library in a folder of its own, which is renamed
     "explorer/app/commands/workers.py",  # /dev/null
-    "benchmarks/browser_times.py",  # in a temporary folder
+    "benchmarks/browser_times.py",  # in a temporary folder, as the adapters that run another compiler in a process
+    "explorer/adapters/onnx/replay.py",
+    "explorer/adapters/onnx/watching.py",
+    "explorer/adapters/xla/recording.py",
+    "explorer/adapters/xla/running.py",
 }
 
 WRITERS = """
