@@ -12,7 +12,15 @@ from torch.utils import _pytree as pytree
 from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.levels import LevelSnapshot
-from explorer.trace import BufferRecord, MemoryRecord, NodeRecord, most_bytes
+from explorer.tensor.ir.types import TensorType
+from explorer.trace import (
+    BufferRecord,
+    MemoryRecord,
+    NodeRecord,
+    ParameterNodeRecord,
+    ParameterRecord,
+    most_bytes,
+)
 
 NO_CALLS = ("input", "view", "leaf")
 """The kinds of nodes that move no bytes by themselves."""
@@ -118,3 +126,10 @@ class Running(nn.Module):
 
 
 BYTES = ("read_bytes", "bytes", "parameter_bytes")
+
+
+def parameter_record(name: str, kind: object) -> ParameterRecord:
+    """A parameter or buffer as the parameter of the operator that reads it."""
+    shape = kind.shape if isinstance(kind, TensorType) else ()
+    config = {"shape": list(shape), "type": str(kind)}
+    return ParameterRecord(shape, (ParameterNodeRecord("Parameter", 1, config, (), (name,)),), ((0, 0),))

@@ -11,6 +11,7 @@ from explorer.levels import Change, Recording
 from explorer.trace import (
     WATCHED,
     AttemptsRefused,
+    Check,
     Listener,
     MatchFound,
     MatchLost,
@@ -23,6 +24,7 @@ from explorer.trace import (
     StepEnded,
     StepPath,
     StepStarted,
+    Trace,
 )
 
 
@@ -144,6 +146,12 @@ class Timeline(Recording):
 def refused(rule: str, one: int, other: int, reason: str) -> Refusal:
     """The refusal of a pair, in the compiler's words."""
     return Refusal(rule, one, 1, other, RefusalKind.DECLINED, found=reason)
+
+
+def first_refusal(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
+    """The first refusal of a node in a step: the compiler that was watched is not asked again."""
+    found = (miss.refusal for miss in trace.steps[step].refusals if miss.refusal.pattern == pattern)
+    return (), next((one for one in found if node in (one.root, one.node)), None)
 
 
 def changes_between(

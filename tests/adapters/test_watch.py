@@ -101,6 +101,28 @@ def test_constants_of_a_program_are_those_of_each_state() -> None:
     assert all(check.ok for check in trace.check())
 
 
+def test_the_body_of_a_branch_is_not_taken_for_the_program() -> None:
+    def choose(x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,)) + 1
+
+    with torch.no_grad(), watching() as traces:
+        result = torch.compile(choose)(torch.zeros(3))
+    torch._dynamo.reset()
+    assert torch.equal(result, torch.full((3,), 2.0))
+    titles = {record.title for step in traces[0].steps for record in traces[0].graph_at(step).nodes.values()}
+    assert not titles & {"sin", "cos"}
+
+
+def test_a_program_that_is_not_understood_has_a_shorter_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError("no such node")
+
+    monkeypatch.setattr("explorer.adapters.inductor.recording.round_of", fail)
+    trace = watch(*head())
+    assert trace.steps[-1].pass_name == "lower"
+    assert trace.steps[-1].notes == ("The steps behind this one were not understood: LookupError: no such node",)
+
+
 def test_sizes_that_vary_stay_variable() -> None:
     def square(x: torch.Tensor) -> torch.Tensor:
         return x @ x.T

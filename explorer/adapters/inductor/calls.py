@@ -11,13 +11,12 @@ from explorer.adapters.inductor.fx_states import (
     VIEW,
     FxStates,
     module_of,
-    parameter_record,
     roots_of,
     source_of,
     title_of,
 )
 from explorer.adapters.inductor.heard import HeardCompilation, HeardKernel, HeardNode, HeardScheduling
-from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.snapshot import WatchedSnapshot, parameter_record
 from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
@@ -218,7 +217,7 @@ class Calls:
         every = dict.fromkeys(name for node in nodes for name in node.writes)
         buffers = self.scheduling.buffers
         config: dict[str, Any] = {
-            "results": [buffers[name].type for name in written],
+            "results": [str(buffers[name].type) for name in written],
             "bytes": sum(buffers[name].num_bytes for name in written),
             "read_bytes": sum(buffers[name].num_bytes for name in reads),
             "parameter_bytes": sum(buffers[name].num_bytes for name in parameters),
@@ -226,7 +225,7 @@ class Calls:
         }
         kept = [name for name in every if name not in written]
         if kept:
-            config["stays inside"] = [buffers[name].type for name in kept]
+            config["stays inside"] = [str(buffers[name].type) for name in kept]
         first = nodes[0]
         if first.library:
             config["library"] = first.library
@@ -250,7 +249,7 @@ class Calls:
         if first.type in NO_WORK or (first.is_extern and not operators):
             kind = "view"
         named = {self.states.parameters.get(name, name): buffers[name].type for name in parameters}
-        records = {name: parameter_record(name, kind_text) for name, kind_text in named.items()}
+        records = {name: parameter_record(name, kind_of_value) for name, kind_of_value in named.items()}
         title = self._title(operators, sources) or (first.library.rpartition(".")[2] or "copy")
         view = VIEW if kind == "view" else ""
         return NodeRecord(view + _type_of(nodes, kernel), 1, config, None, records, {}, about, kind, title)
@@ -298,6 +297,7 @@ class Calls:
 
         Such a node belongs to the kernel that writes the last of its parts, since that may read the whole, too.
         """
+        kernels = list({one.nodes: one for one in kernels if one.nodes}.values())
         home = {part: place for place, one in enumerate(kernels) for name in one.nodes for part in name.split("_")}
         more: dict[int, list[str]] = {}
         for node in self.scheduling.nodes:

@@ -13,13 +13,13 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
 from explorer.adapters.inductor.fx_copies import module_path
-from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.snapshot import WatchedSnapshot, parameter_record
 from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.tensor.ir.types import OtherType, TensorType, ValueType
 from explorer.tensor.recording.kinds import kind_of, plain_setting
-from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.trace import NodeRecord
 
 FRAME = re.compile(r'File "([^"]+)", line (\d+), in ([^\n]+)(?:\n\s+([^\n]*))?')
 """A frame of a stack that Dynamo keeps as text."""
@@ -199,13 +199,6 @@ def source_of(node: fx.Node) -> str:
         return ""
     file, line, _, text = own[-1]
     return f"{PureWindowsPath(file).name}:{line}" + (f": {text.strip()}" if text.strip() else "")
-
-
-def parameter_record(name: str, kind: object) -> ParameterRecord:
-    """A parameter or buffer as the parameter of the operator that reads it."""
-    shape = kind.shape if isinstance(kind, TensorType) else ()
-    config = {"shape": list(shape), "type": str(kind)}
-    return ParameterRecord(shape, (ParameterNodeRecord("Parameter", 1, config, (), (name,)),), ((0, 0),))
 
 
 def _types(node: fx.Node) -> Iterator[ValueType]:

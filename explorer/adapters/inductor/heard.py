@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from torch import fx
 
+from explorer.tensor.ir.types import ValueType
+
 PRE_GRAD, POST_GRAD = "pre_grad", "post_grad"
 """The stages in which passes run over an FX graph; the one between them is `joint_graph`."""
 
@@ -27,13 +29,11 @@ class HeardNode:
     """A scheduler node before any fusion. `reads` and `writes` are names of buffers.
 
     `origins` are the names of the FX nodes that it computes, or more than these; `origin` is the last of them.
-    `is_fusable` is false for library calls and what else Inductor never fuses.
     """
 
     name: str
     type: str
     is_extern: bool
-    is_fusable: bool
     library: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
@@ -45,9 +45,9 @@ class HeardNode:
 
 @dataclass(frozen=True, slots=True)
 class HeardBuffer:
-    """A buffer: its type (`f32[8,64]`), and its size in bytes; 0 if the size depends on data."""
+    """A buffer: its type, and its size in bytes; 0 if the size depends on data."""
 
-    type: str
+    type: ValueType
     num_bytes: int
 
 
@@ -91,9 +91,8 @@ Decision = Refused | Answered | Scored | Fused
 
 @dataclass(slots=True)
 class HeardRound:
-    """A round of the scheduler: the names of the nodes that it begins with, and its decisions in order."""
+    """A round of the scheduler: its decisions in order."""
 
-    nodes: list[str] = field(default_factory=list[str])
     decisions: list[Decision] = field(default_factory=list[Decision])
     seconds: float = 0.0
 
@@ -115,7 +114,6 @@ class HeardScheduling:
     buffers: dict[str, HeardBuffer]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    constants: tuple[str, ...]
     lower_seconds: float
     rounds: list[HeardRound] = field(default_factory=list[HeardRound])
     final: tuple[str, ...] = ()

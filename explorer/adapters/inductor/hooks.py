@@ -21,6 +21,8 @@ from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 from explorer.adapters.inductor.listening import KEPT_APART, Session
 
 LOGGER = "torch._inductor.scheduler.__fusion"
+RECURSIVE = ("_recursive_pre_grad_passes", "_recursive_joint_graph_passes", "_recursive_post_grad_passes")
+"""Functions that call themselves for the bodies of branches and loops before they run the passes on a graph."""
 
 
 class _Watched(threading.local):
@@ -109,6 +111,9 @@ def _install() -> ExitStack:
 
     stack = ExitStack()
     _wrap(stack, compiling, "compile_fx", _compile_fx)
+    for name in RECURSIVE:
+        if hasattr(compiling, name):
+            _wrap(stack, compiling, name, _recursive)
     _wrap(stack, GraphTransformObserver, "__enter__", _enter)
     _wrap(stack, GraphTransformObserver, "__exit__", _exit)
     logger, handler = logging.getLogger(LOGGER), _FusionLog()
@@ -143,6 +148,17 @@ def _compile_fx(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if session is None or session.current is not None or not args or not isinstance(args[0], fx.GraphModule):
         return original(*args, **kwargs)
     return session.compile(original, *args, **kwargs)
+
+
+def _recursive(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    session = _watched.session
+    if session is None:
+        return original(*args, **kwargs)
+    session.bodies += 1
+    try:
+        return original(*args, **kwargs)
+    finally:
+        session.bodies -= 1
 
 
 def _enter(original: Callable[..., Any], observer: GraphTransformObserver) -> Any:

@@ -87,9 +87,13 @@ class Session:
     _inputs: tuple[str, ...] = ()
     _signature: Any = None
     _depth: int = 0
+    bodies: int = 0
+    """How many graphs the present one is inside of, counted with itself: Inductor runs its passes on bodies, too."""
     _pass_started: float = 0.0
     _round_started: float = 0.0
     _group: list[str] = field(default_factory=list[str])
+    _is_defined: bool = False
+    """Whether the function of the group is written: C++ ones after several nodes, Triton's while its node is."""
 
     # ------------------------------------------------------------------ the whole compilation
 
@@ -153,6 +157,8 @@ class Session:
 
     def _is_main(self, graph: fx.Graph, stage: str) -> bool:
         """Whether a graph is the one that is compiled, and not a pattern or the body of a branch."""
+        if self.bodies > 1:
+            return False
         found = inputs_of(graph)
         assert self.current is not None
         may_be = stage != PRE_GRAD and len(found) >= len(self._inputs)
@@ -189,7 +195,7 @@ class Session:
         for device in {node.get_device() for node in nodes if node.get_device() is not None}:
             backend = scheduler.get_backend(device)
             backend = getattr(backend, "_triton_scheduling", backend)
-            _listen(backend, "codegen_node", self._grouped)
+            _listen(backend, "codegen_node", self._grouped, before=True)
             _listen(backend, "define_kernel", self._defined)
             _listen(backend, "flush", self._flushed)
         scheduling.lower_seconds = started - self._pass_started
@@ -257,13 +263,17 @@ class Session:
     # ------------------------------------------------------------------ code
 
     @guarded
-    def _grouped(self, result: Any, node: Any, *args: Any, **kwargs: Any) -> None:
+    def _grouped(self, node: Any, *args: Any, **kwargs: Any) -> None:
+        if self._is_defined:
+            self._group.clear()
         self._group.append(node.get_name())
+        self._is_defined = False
 
     @guarded
     def _defined(self, name: Any, source: Any, *args: Any, **kwargs: Any) -> None:
         if self._scheduling is not None:
             self._scheduling.kernels.append(HeardKernel(str(name), tuple(self._group), str(source)))
+            self._is_defined = True
 
     @guarded
     def _flushed(self, result: Any) -> None:
@@ -289,12 +299,15 @@ def _parts(score: Any) -> tuple[tuple[str, float], ...]:
     return tuple((name.removesuffix("_score"), float(value)) for name, value in vars(score).items())
 
 
-def _listen(subject: Any, name: str, hear: Callable[..., None]) -> None:
-    """Call `hear` with the result and the arguments of each call of a method of one object."""
+def _listen(subject: Any, name: str, hear: Callable[..., None], *, before: bool = False) -> None:
+    """Call `hear` with the result and the arguments of each call of a method, or before the call with these only."""
     method = getattr(subject, name)
 
     @wraps(method)
     def heard(*args: Any, **kwargs: Any) -> Any:
+        if before:
+            hear(*args, **kwargs)
+            return method(*args, **kwargs)
         result = method(*args, **kwargs)
         hear(result, *args, **kwargs)
         return result

@@ -13,10 +13,10 @@ from explorer.adapters.inductor.heard import HeardCompilation, HeardPass
 from explorer.adapters.inductor.listening import BETWEEN, DECOMPOSED
 from explorer.adapters.inductor.rounds import round_of
 from explorer.adapters.snapshot import Running
-from explorer.adapters.timeline import Timeline, changes_between
+from explorer.adapters.timeline import Timeline, changes_between, first_refusal
 from explorer.errors import CircuitError
 from explorer.levels import Recorded, run_options
-from explorer.trace import WATCHED, Check, Listener, Recorder, Refusal, RuleDescription, Stage, Trace
+from explorer.trace import WATCHED, Listener, Recorder, RuleDescription, Stage, Trace
 
 STAGES: Mapping[str, str] = {"pre_grad": "pre-grad", "joint_graph": "joint graph", "post_grad": "post-grad"}
 PURPOSES: Mapping[str, str] = {
@@ -46,15 +46,18 @@ def trace_of(
     after = states.state_of(heard.captured, heard.attributes)
     timeline.captured(after)
     graph = heard.captured
-    for one in heard.passes:
-        graph = _record_pass(timeline, states, one, graph)
-    if heard.scheduling is not None:
-        _record_scheduling(timeline, heard, states, graph, captured, rerun)
+    try:
+        for one in heard.passes:
+            graph = _record_pass(timeline, states, one, graph)
+        if heard.scheduling is not None:
+            _record_scheduling(timeline, heard, states, graph, captured, rerun)
+    except Exception as error:  # noqa: BLE001 (a program that is not understood has a shorter trace, which says so)
+        heard.missed.append(f"The steps behind this one were not understood: {type(error).__name__}: {error}")
     if heard.error:
         timeline.on_failure(heard.error)
     for text in _notes(heard):
         timeline.note(text)
-    recorded = Recorded(recorder, _explain, heard.arguments, None)
+    recorded = Recorded(recorder, first_refusal, heard.arguments, None)
     return recorded.trace(heard.compiled)
 
 
@@ -148,9 +151,3 @@ def _notes(heard: HeardCompilation) -> Iterator[str]:
     yield from heard.missed
     if heard.scheduling is None and not heard.error and not heard.missed:
         yield "Lowering and fusion of this graph were not heard."
-
-
-def _explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
-    """The first refusal of a node in a step: nothing is asked again."""
-    found = (miss.refusal for miss in trace.steps[step].refusals if miss.refusal.pattern == pattern)
-    return (), next((one for one in found if node in (one.root, one.node)), None)

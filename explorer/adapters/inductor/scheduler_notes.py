@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch._inductor.virtualized import V
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from explorer.adapters.inductor.heard import HeardBuffer, HeardNode, HeardScheduling
-from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.types import OtherType, TensorType
 
 ORDERING = ("WeakDep",)
 """Dependencies that only order nodes: no number is read."""
@@ -22,7 +23,6 @@ def note_nodes(nodes: Sequence[Any]) -> HeardScheduling:
         {name: _buffer(name) for name in names},
         tuple(V.graph.graph_inputs),
         tuple(_real(name) for name in V.graph.get_output_names()),
-        tuple(V.graph.constants),
         0.0,
     )
 
@@ -38,7 +38,6 @@ def _note(node: Any) -> HeardNode:
         node.get_name(),
         type(node).__name__,
         is_extern,
-        not node.scheduler.unfusable_node(node),
         str(getattr(operation, "python_kernel_name", None) or "") if is_extern else "",
         tuple(dict.fromkeys(sorted(_real(name) for name in reads))),
         tuple(dict.fromkeys(_real(name) for name in writes)),
@@ -61,13 +60,15 @@ def _buffer(name: str) -> HeardBuffer:
         layout: Any = V.graph.graph_inputs[name] if name in V.graph.graph_inputs else V.graph.get_buffer(name)
         shape = tuple(_hint(size) for size in layout.get_size())
     except (AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError):
-        return HeardBuffer("?", 0)
+        return HeardBuffer(OtherType("?"), 0)
     kind = TensorType(dtype, shape)
-    return HeardBuffer(str(kind), kind.size_bytes)
+    return HeardBuffer(kind, kind.size_bytes)
 
 
 def _hint(size: Any) -> int:
-    """A size as a number, symbolic ones as in the example inputs."""
+    """A size as a number, symbolic ones as in the example inputs. Raises: TypeError for one that depends on data."""
+    if free_unbacked_symbols(size):
+        raise TypeError("this size depends on data")
     sizes: Any = V.graph.sizevars
     hint = getattr(sizes, "optimization_hint", None) or sizes.size_hint
     return int(hint(size))

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.adapters.inductor.fx_states import parameter_record
-from explorer.adapters.snapshot import BYTES, WatchedSnapshot
+from explorer.adapters.snapshot import BYTES, WatchedSnapshot, parameter_record
 from explorer.graph import Graph
 from explorer.tensor.ir.types import TensorType
 from explorer.trace import NodeKind, NodeRecord

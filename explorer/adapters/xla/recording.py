@@ -12,7 +12,7 @@ from typing import Any
 
 from explorer import errors
 from explorer.adapters.snapshot import WatchedSnapshot
-from explorer.adapters.timeline import Timeline, changes_between
+from explorer.adapters.timeline import Timeline, changes_between, first_refusal
 from explorer.adapters.xla.dump import FIRST, LAST, Dump, find_dump, read_text
 from explorer.adapters.xla.fusion_log import FusionRun
 from explorer.adapters.xla.hlo import HloModule, Instruction, parse_hlo
@@ -20,7 +20,7 @@ from explorer.adapters.xla.states import HloStates, round_of
 from explorer.errors import FileFormatError, UnknownNameError, UserCodeError
 from explorer.levels import Change, Recorded, pause_garbage_collection, run_options
 from explorer.packages import require
-from explorer.trace import WATCHED, Check, Recorder, Refusal, RuleDescription, Trace
+from explorer.trace import WATCHED, Recorder, RuleDescription, Trace
 
 FUNCTION = re.compile(r"(.+\.py):(\w+)")
 LOGGING = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "instruction_fusion=5"}
@@ -126,7 +126,7 @@ def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) ->
     _record_idle(timeline, dump.runs, present, HloModule(), states.numbers)
     for one in missing:
         timeline.note(one)
-    return Recorded(recorder, _explain, None, None).trace(None)
+    return Recorded(recorder, first_refusal, None, None).trace(None)
 
 
 def _record(timeline: Timeline, path: tuple[Any, ...], after: WatchedSnapshot) -> None:
@@ -201,9 +201,3 @@ def _names(module: HloModule) -> set[str]:
 def _rule(name: str) -> RuleDescription:
     entries = ("a producer", "a consumer") if name == FUSION else ("an instruction",)
     return RuleDescription(name, name, entries, WATCHED, "real", PURPOSES.get(name, ""), "", guarded=name == FUSION)
-
-
-def _explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
-    """The first refusal of a node in a step: nothing is asked again."""
-    found = (miss.refusal for miss in trace.steps[step].refusals if miss.refusal.pattern == pattern)
-    return (), next((one for one in found if node in (one.root, one.node)), None)

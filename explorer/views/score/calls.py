@@ -12,7 +12,7 @@ from explorer.views.index import TraceIndex, cached
 from explorer.views.states import ABSENT
 from explorer_widgets.schema import NodeKind
 
-TYPE = re.compile(r"^(bf|f|i|u|c|bool|b)(\d*)\[([\d,]*)\]")
+TYPE = re.compile(r"^(?:bf|float|f|i|u|s|c|bool|pred|b)(\d*)(?:_?e\d+m\d+\w*)?\[([\d,]*)\]")
 """The type of a tensor: `f32[8,64]`."""
 PART = re.compile(r"[^.]+(?:\.\d+)*")
 """A part of the path of a module: a number belongs to the name before it, as in `blocks.0`."""
@@ -56,12 +56,14 @@ def tensor_of(text: str) -> Tensor:
 
     >>> tensor_of("f32[8,64]")
     Tensor(text='f32[8,64]', shape=(8, 64), num_bytes=2048)
+    >>> [tensor_of(text).num_bytes for text in ("s32[2]", "pred[3]", "bool[3]", "f8e4m3fn[4]", "float8_e4m3fn[4]")]
+    [8, 3, 3, 4, 4]
     """
     found = TYPE.match(text)
     if found is None:
         return Tensor(text, (), 0)
-    shape = tuple(int(size) for size in found[3].split(",") if size)
-    return Tensor(text, shape, prod(shape) * int(found[2] or 8) // 8)
+    shape = tuple(int(size) for size in found[2].split(",") if size)
+    return Tensor(text, shape, prod(shape) * int(found[1] or 8) // 8)
 
 
 @cached
