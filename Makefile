@@ -29,7 +29,7 @@ help: ## List the targets
 explore: $(VENV)/.ready-explore ## Set up; build, compile, record and train the digits circuit; open the dashboard
 	$(BIN)/circuit-explorer explore
 
-# Types take a minute of one core, while `fresh` mostly waits for pip: it runs beside the tests, which print all the time.
+# Types take a minute and a half, while `fresh` mostly waits for pip: it runs beside the tests, which print all the time.
 test: lint format ## Set up, then run every check; stops at the first that fails
 	@$(MAKE) -j2 types contracts js
 	@$(MAKE) -j2 pytest fresh-in-one-piece
@@ -41,7 +41,7 @@ format: $(VENV)/.ready-test ## ruff: is everything formatted?
 	$(BIN)/ruff format --check
 
 types: $(VENV)/.ready-test ## pyright
-	$(BIN)/pyright
+	$(BIN)/pyright --threads 2
 
 contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-logo
