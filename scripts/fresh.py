@@ -161,7 +161,7 @@ def _check_files(names: list[str]) -> None:
 def _check_lean(lean: Environment) -> None:
     program = lean.work / "lean_program.py"
     shutil.copyfile(CHECKOUT / "tests" / "lean_program.py", program)
-    printed = lean.run("python", str(program), "commands,entries")
+    printed = lean.run("python", str(program), "commands")
     failures: dict[str, dict[str, str]] = json.loads(printed.splitlines()[-1])
     lines = [f"{name}: {why}" for failed in failures.values() for name, why in failed.items()]
     if lines:
