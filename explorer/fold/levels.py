@@ -11,7 +11,7 @@ from heapq import heapify, heappush
 from typing import Any
 
 from explorer.errors import look_up
-from explorer.fold.groups import fold_keys
+from explorer.fold.folding import fold_keys
 from explorer.graph import Graph, Ordering, group_levels, heights
 
 Scheduler = Callable[[Graph[Any]], Ordering]

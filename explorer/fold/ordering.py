@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.backend import Read, ReadKind, TorchLayer, is_cat, plan_read
-from explorer.fold.groups import fold_keys, group_foldable_modules
+from explorer.fold.folding import fold_keys, group_foldable_modules
 from explorer.graph import Graph, Ordering
 
 Order = NDArray[np.int64]

@@ -20,7 +20,7 @@ from explorer.backend.parameters import (
 from explorer.compiler import TorchCompiler
 from explorer.errors import ShapeError
 from explorer.fold import fold_parameter_nodes_group, fold_parameters
-from explorer.fold.parameters import _are_equal_chains
+from explorer.fold.fold_layers import _are_equal_chains
 from explorer.symbolic import (
     CircuitBuilder,
     ConstantInitializer,
@@ -124,7 +124,7 @@ def test_equal_chains_fold_as_if_they_were_merged(monkeypatch: pytest.MonkeyPatc
         assert _are_equal_chains([member.graph for member in members]) is are_equal
         found = fold_parameters(members)
         with monkeypatch.context() as patch:
-            patch.setattr("explorer.fold.parameters._are_equal_chains", lambda graphs: False)
+            patch.setattr("explorer.fold.fold_layers._are_equal_chains", lambda graphs: False)
             wanted = fold_parameters(members)
         assert content(found) == content(wanted)
 

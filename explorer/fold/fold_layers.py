@@ -1,17 +1,18 @@
-"""Folding parameters.
+"""Folding the layers of a circuit and their parameters: one layer from each group of layers.
 
-The graphs of all members are merged into one graph with many outputs, and that graph is folded level by level. So nodes
-fold within a parameter and across parameters, and a node that several members share exists once. Most groups are of
-chains of operators on different leaves (a softmax of a tensor), which fold the same without being merged.
+The parameter graphs of all members are merged into one graph with many outputs, and it is folded level by level.
+So nodes fold within a parameter and across parameters, and a node that several members share exists once. Most groups
+are of chains of operators on different leaves (a softmax of a tensor), which fold the same without being merged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 
-from explorer.backend import FoldIndexInfo, IndexTable
+from explorer.backend import FoldIndexInfo, IndexTable, TorchInputLayer, TorchLayer
 from explorer.backend.parameters import (
     TorchLeafParameter,
     TorchParameter,
@@ -20,9 +21,37 @@ from explorer.backend.parameters import (
     TorchTensorParameter,
 )
 from explorer.errors import ShapeError
-from explorer.fold.folding import build_folded_graph, fold_group
-from explorer.graph import Graph, group_levels
+from explorer.fold.folding import FoldedGroup, build_folded_graph, fold_group, fold_levels
+from explorer.graph import Graph, Ordering, group_levels, nested_of, parameters_of
 from explorer.symbolic import TensorParameter
+
+
+def fold_circuit(
+    graph: Graph[TorchLayer], ordering: Ordering, fresh: Iterator[int], skips_level: Callable[[int], bool]
+) -> Iterator[list[FoldedGroup]]:
+    """Yield the folded groups of each level of a circuit; `assemble` makes the folded circuit of them."""
+    return fold_levels(graph, ordering, fold_layer_group, fresh, skips_level)
+
+
+def fold_layer_group(layers: Sequence[TorchLayer]) -> TorchLayer:
+    """One layer with one fold per layer; scopes are concatenated, parameters and nested layers are folded.
+
+    Raises: ShapeError unless all layers have the same type.
+    """
+    first = layers[0]
+    other = next((layer for layer in layers if type(layer) is not type(first)), None)
+    if other is not None:
+        raise ShapeError(f"only layers of one type fold; found {type(first).__name__} and {type(other).__name__}")
+    new: dict[str, Any] = {"num_folds": sum(layer.num_folds for layer in layers)}
+    if isinstance(first, TorchInputLayer):
+        new["scope_idx"] = tuple(
+            scope for layer in layers if isinstance(layer, TorchInputLayer) for scope in layer.scope_idx
+        )
+    for name in parameters_of(first):
+        new[name] = fold_parameters([getattr(layer, name) for layer in layers])
+    for name in nested_of(first):
+        new[name] = fold_layer_group([getattr(layer, name) for layer in layers])
+    return replace(first, **new)
 
 
 def fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
