@@ -1,18 +1,17 @@
 """Optimizes a compiled circuit: rounds of parameter rules, shattering and fusing, until a round changes nothing."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import count, pairwise
 
 from explorer.backend import TorchInnerLayer, TorchInputLayer, TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameter, TorchParameterNode
-from explorer.errors import GraphError, LimitWarning, warn
+from explorer.errors import GraphError, LimitWarning, ValueRangeError, check_name, warn
 from explorer.graph import Graph, nested_of, parameters_of
-from explorer.optimize.cost import cost_change, parameter_cost_change
-from explorer.optimize.layer_rules import RuleCompiler
-from explorer.optimize.presets import RuleSet
-from explorer.optimize.skips import Skips, SkipTracker
+from explorer.optimize.default_rules import RuleCompiler
+from explorer.optimize.presets import RuleSet, cost_change, parameter_cost_change
 from explorer.passes import ROUND
 from explorer.rewrite import (
     GraphOptMatch,
@@ -23,7 +22,11 @@ from explorer.rewrite import (
     is_possible,
     optimize_graph,
 )
-from explorer.trace import LimitReached, Listener, Stage, StepPath
+from explorer.trace import SWITCHED_OFF, LimitReached, Listener, Stage, StepPath
+
+FORMS = "optimize/round N, optimize/round N/PASS (parameters, shatter, fuse), fold/level N, or RULE@NODE"
+STEP = re.compile(r"optimize/round [1-9]\d{0,5}(/(parameters|shatter|fuse))?|fold/level (0|[1-9]\d{0,5})")
+MATCH = re.compile(r"([^@]+)@(0|[1-9]\d{0,11})")
 
 
 def check_replacement(match: GraphOptMatch, nodes: tuple[TorchLayer, ...]) -> str | None:
@@ -103,6 +106,87 @@ MAX_GROWTH = 16
 """Rounds stop when the circuit has this many times the nodes it started with; only custom rules come near it."""
 MIN_GROWTH_NODES = 1_000
 """Circuits with fewer nodes may grow freely."""
+
+
+# ---------------------------------------------------------------------- skips
+
+
+class SkipWarning(UserWarning):
+    """An entry of `skip` did not match any step or match of the compilation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skips:
+    """Parsed entries of the option `skip`: paths of steps, and for each (rule, node) the entry that names it.
+
+    An entry names a round (`optimize/round 2`), one of its passes (`optimize/round 2/fuse`), a fold level
+    (`fold/level 3`), or the match of a rule at a node (`SumCollapse@12`: the match with root 12; for a parameter rule,
+    all its matches in the parameters of layer 12). The search still runs, and each skipped match is refused with this
+    reason, so the trace shows it. A round without changes is the last one, even if its matches were skipped.
+    """
+
+    steps: tuple[str, ...] = ()
+    matches: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The entries as strings: steps first."""
+        return (*self.steps, *self.matches.values())
+
+
+def parse_skips(entries: Sequence[str]) -> Skips:
+    """Parse the entries. Raises: ValueRangeError for an entry of an unknown form."""
+    steps: list[str] = []
+    matches: dict[tuple[str, int], str] = {}
+    for entry in (entries,) if isinstance(entries, str) else entries:
+        if STEP.fullmatch(entry):
+            steps.append(entry)
+        elif found := MATCH.fullmatch(entry):
+            matches[(found[1], int(found[2]))] = entry
+        else:
+            raise ValueRangeError(f"skip: expected {FORMS}, got {entry!r}")
+    return Skips(tuple(dict.fromkeys(steps)), matches)
+
+
+class SkipTracker:
+    """The skipped steps and matches of one compilation, with a record of the entries that were used."""
+
+    def __init__(self, skips: Skips, rules: Sequence[str] = ()) -> None:
+        """Raises: UnknownNameError if an entry names a rule that is not in `rules`."""
+        for rule, _ in skips.matches:
+            check_name("rule", rule, rules)
+        self.skips = skips
+        self._used: dict[str, None] = {}
+
+    def skips_step(self, path: str) -> bool:
+        """Whether the step at this path, or its round, is skipped."""
+        named = [step for step in self.skips.steps if path == step or path.startswith(f"{step}/")]
+        self._used.update(dict.fromkeys(named))
+        return bool(named)
+
+    def skips_level(self, level: int) -> bool:
+        """Whether this level of folding is skipped."""
+        return self.skips_step(f"fold/level {level}")
+
+    def reason(self, path: str, match: GraphOptMatch) -> str | None:
+        """The reason to refuse a match of the step at this path; None if it is not skipped."""
+        if self.skips.steps and self.skips_step(path):
+            return SWITCHED_OFF
+        node = int(match.parameter_path.split(".", 1)[0]) if match.parameter_path else match.root
+        entry = self.skips.matches.get((match.pattern.name, node))
+        if entry is None:
+            return None
+        self._used[entry] = None
+        return SWITCHED_OFF
+
+    def warn_about_unused(self) -> None:
+        """Warn of unused entries: a typo, or a node that exists only with different options."""
+        unused = [entry for entry in self.skips.entries if entry not in self._used]
+        if unused:
+            warn(f"Nothing to disable at {', '.join(unused)}.", SkipWarning)
+
+
+# ---------------------------------------------------------------------- rounds
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from explorer import CircuitBuilder, TorchCompiler
 from explorer.backend import TorchInnerLayer
 from explorer.compiler import layer_rule
 from explorer.errors import CircuitError, LimitWarning
-from explorer.optimize import layer_rules as package
+from explorer.optimize import default_rules as package
 from explorer.rewrite import Exactness, FunctionPassPipeline
 from explorer.symbolic import Circuit, InnerLayer
 from explorer.templates import CategoricalInput

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchHadamardLayer, TorchInnerLayer, TorchKroneckerLayer, TorchSumLayer
-from explorer.optimize.layer_rules import DEFAULT_LAYER_FUSE_OPT_RULES
+from explorer.optimize.default_rules import DEFAULT_LAYER_FUSE_OPT_RULES
 from explorer.rewrite import LayerOptPattern, at_most
 from explorer.tensor import call
 from tests.notebooks.lessons import module

@@ -11,7 +11,7 @@ from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxPar
 from explorer.compiler import TorchCompiler
 from explorer.errors import DuplicateNameError, RuleError, UnknownNameError
 from explorer.optimize import ONE_LAYER, must_pay, preset_rules, put_rule_first, replacements_of, rule_replacing
-from explorer.optimize.layer_rules import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES
+from explorer.optimize.default_rules import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, Rule, all_of, at_least, at_most, other_than
 
 SUM = (TorchSumLayer,)

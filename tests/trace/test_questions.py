@@ -223,7 +223,7 @@ def test_rule_stats_add_up(conflict):
     stats = {row.rule: row for row in conflict.rule_stats()}
     assert stats["Candecomp"].matched == stats["Candecomp"].applied + stats["Candecomp"].lost
     assert stats["SumCollapse"].nodes_removed == 2 * stats["SumCollapse"].applied
-    assert stats["SumCollapse"].source.startswith("explorer/optimize/layer_rules.py:")
+    assert stats["SumCollapse"].source.startswith("explorer/optimize/default_rules.py:")
 
 
 def test_stats_follow_the_graph(blackboard):

@@ -79,11 +79,11 @@ def test_details_of_a_layer_that_was_fused():
                 ["rule", "SumCollapse"],
                 ["meaning", "Two sums in a row are one: W2 (W1 x) = (W2 W1) x."],
                 ["exactness", "real"],
-                ["written in", "explorer/optimize/layer_rules.py"],
+                ["written in", "explorer/optimize/default_rules.py"],
                 ["rule", "Candecomp"],
                 ["meaning", "A sum over a Hadamard product is one layer: a product, then a matrix."],
                 ["exactness", "real"],
-                ["written in", "explorer/optimize/layer_rules.py"],
+                ["written in", "explorer/optimize/default_rules.py"],
             ],
             "Numbers": [["written per example", "16 B"], ["parameter entries", "16"]],
         }

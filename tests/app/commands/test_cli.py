@@ -18,7 +18,7 @@ import explorer
 from explorer.app.cli import app
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.learning import loop as training
-from explorer.optimize.layer_rules import DEFAULT_LAYER_FUSE_OPT_RULES
+from explorer.optimize.default_rules import DEFAULT_LAYER_FUSE_OPT_RULES
 from explorer.templates import gallery
 from explorer.trace import Trace
 from tests.app.commands.running import run

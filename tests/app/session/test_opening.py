@@ -88,7 +88,7 @@ def test_a_rule_that_fails_leaves_the_trace_up_to_there(monkeypatch: pytest.Monk
     def broken(*arguments: Any, **fields: Any) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr("explorer.optimize.layer_rules.apply_op", broken)
+    monkeypatch.setattr("explorer.optimize.default_rules.apply_op", broken)
     opened = open_state(Library(), ViewState(circuit="sum-chain"))
     assert "SumCollapse" in opened.error
     assert "on purpose" in opened.error
