@@ -1,22 +1,35 @@
-"""The graph: nodes with integer ids, their inputs, and the outputs; its levels, and its text form.
+"""The graph: nodes with integer ids, their inputs, and the outputs; its levels, its text form, the fields of nodes.
 
 The level of a node is its longest distance from the inputs (a layer-wise topological ordering); its height is the same
 from the outputs. `explorer.fold` decides which of several legal orderings is best for folding.
+
+A node is a frozen dataclass with its config as fields. A field that is something else says so in its metadata:
+`weight: TorchParameter = field(metadata=PARAMETER)`. Fold keys, text, traces and views read the fields through
+`config_of`, `parameters_of` and `nested_of`, so nothing is declared twice.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import zip_longest
-from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+from types import MappingProxyType
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from explorer.errors import CycleError, GraphError
-from explorer.graph.fields import config_of, field_names, nested_of, parameters_of
 
 Node = TypeVar("Node")
 Other = TypeVar("Other")
+
+CONFIG: Mapping[str, str] = MappingProxyType({"role": "config"})
+PARAMETER: Mapping[str, str] = MappingProxyType({"role": "parameter"})
+SCOPE: Mapping[str, str] = MappingProxyType({"role": "scope"})
+FOLDS: Mapping[str, str] = MappingProxyType({"role": "folds"})
+NESTED: Mapping[str, str] = MappingProxyType({"role": "nested"})
+
+LayerKind = Literal["input", "sum", "product", "fused", "operator"]
+"""The role of a layer, which determines how it is drawn: only rules create fused layers; operator is anything else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,3 +285,62 @@ def value_text(value: Any) -> str:
 def _reads(node: object, inputs: tuple[int, ...]) -> str:
     names = node.reads(inputs) if isinstance(node, Described) else [f"%{source}" for source in inputs]
     return f"({', '.join(names)})" if names else ""
+
+
+@cache
+def field_names(node_type: type, role: str) -> tuple[str, ...]:
+    """Names of the fields of a node class that have a role, in order of declaration."""
+    return tuple(f.name for f in fields(node_type) if f.metadata.get("role", "config") == role)
+
+
+def subclasses(base: type) -> list[type]:
+    """A class and all subclasses of it that exist now; of two with one name, the later definition comes later."""
+    found = [base]
+    for kind in found:
+        found.extend(kind.__subclasses__())
+    return found
+
+
+def config_of(node: object) -> dict[str, Any]:
+    """The config of a node: name -> value."""
+    return {name: getattr(node, name) for name in field_names(node.__class__, "config")}
+
+
+def config_settings(node: object) -> tuple[tuple[str, Any], ...]:
+    """The config of a node as (name, value) pairs."""
+    return tuple([(name, getattr(node, name)) for name in field_names(node.__class__, "config")])
+
+
+def parameters_of(node: object) -> dict[str, Any]:
+    """The parameter graphs of a node: name -> graph. A parameter that is absent (None) is left out."""
+    names = field_names(node.__class__, "parameter")
+    return {name: value for name in names if (value := getattr(node, name)) is not None} if names else {}
+
+
+NodeKey = tuple[type | str, tuple[tuple[str, Any], ...]]
+"""A type, or its name, and (name, value) pairs that the nodes of a group have in common."""
+
+
+def key_differences(one: NodeKey, other: NodeKey) -> tuple[tuple[str, Any, Any], ...]:
+    """The fields in which two keys differ: (name, value here, value there); none if they are equal.
+
+    A field that only one of them has is None in the other. Types are given by name; keys of two types differ in type.
+
+    >>> key_differences(("Sum", (("units", 4),)), ("Sum", (("units", 1),)))
+    (('units', 4, 1),)
+    """
+    if one[0] != other[0]:
+        return (("type", _type_name(one[0]), _type_name(other[0])),)
+    here, there = dict(one[1]), dict(other[1])
+    pairs = [(name, here.get(name), there.get(name)) for name in dict.fromkeys([*here, *there])]
+    return tuple((name, _type_name(mine), _type_name(theirs)) for name, mine, theirs in pairs if mine != theirs)
+
+
+def _type_name(value: Any) -> Any:
+    return value.__name__ if isinstance(value, type) else value
+
+
+def nested_of(node: object) -> dict[str, Any]:
+    """The nodes nested in a node (an evidence layer contains the observed layer): name -> node."""
+    names = field_names(node.__class__, "nested")
+    return {name: getattr(node, name) for name in names} if names else {}

@@ -1,6 +1,5 @@
 """One framework for the levels below compiled: states that passes change, one kind of pass, one recorder."""
 
-from explorer.levels.collecting import pause_garbage_collection as pause_garbage_collection
 from explorer.levels.recording import (
     NO_OBSERVER as NO_OBSERVER,
     Change as Change,
@@ -22,4 +21,5 @@ from explorer.levels.states import (
     choose_passes as choose_passes,
     describe_passes as describe_passes,
     explainer_of as explainer_of,
+    pause_garbage_collection as pause_garbage_collection,
 )

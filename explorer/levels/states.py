@@ -1,7 +1,9 @@
 """Passes on states that are replaced as a whole: one rule each, run by one driver, recorded or not."""
 
+import gc
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import getdoc
 from itertools import count
@@ -9,7 +11,6 @@ from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 from explorer.errors import DataTypeError, RuleError
-from explorer.levels.collecting import pause_garbage_collection
 from explorer.levels.recording import NO_OBSERVER, NoObserver, Outcome, StateRecording, declined
 from explorer.passes import purposes_of
 from explorer.rewrite import (
@@ -26,6 +27,9 @@ from explorer.trace.trace import Explainer
 
 S = TypeVar("S")
 PassChoice = FunctionPassPipeline | FunctionPassConfig | str
+
+MANY_OBJECTS = 20_000
+"""The number of new objects from which a young collection takes longer than 2 ms."""
 
 
 class WorkingState(ABC, Generic[S]):
@@ -150,3 +154,25 @@ def explainer_of(working: Callable[[Any], WorkingState[Any]], passes: PassRegist
         return (), next((declined(pattern, one) for one in kept if one.root == node), None)
 
     return explain
+
+
+@contextmanager
+def pause_garbage_collection(*, makes_no_cycles: bool = False) -> Generator[None]:
+    """Pause the garbage collector while many small objects are created and none is dropped.
+
+    If they form no cycles, they count as old afterwards, so that the next young collection does not search all of them
+    (which takes no time for few objects).
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    num_before, *_ = gc.get_count()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            many = gc.get_count()[0] - num_before > MANY_OBJECTS
+            # Objects that the user froze stay frozen. Counting them is a walk over all of them: 50 ms for a million.
+            if makes_no_cycles and many and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()

@@ -10,8 +10,12 @@ from explorer.rewrite.databases import (
     RewriteDatabase as RewriteDatabase,
 )
 from explorer.rewrite.driver import (
+    Conflict as Conflict,
+    Matches as Matches,
+    OptMatchStrategy as OptMatchStrategy,
     RewriteContext as RewriteContext,
     is_possible as is_possible,
+    match_optimization_patterns as match_optimization_patterns,
     optimize_graph as optimize_graph,
 )
 from explorer.rewrite.matching import (
@@ -43,20 +47,18 @@ from explorer.rewrite.patterns import (
     source_of_caller as source_of_caller,
     source_of_function as source_of_function,
 )
-from explorer.rewrite.pipeline_files import (
-    MAX_YAML_BYTES as MAX_YAML_BYTES,
-    pipeline_from_yaml as pipeline_from_yaml,
-    pipeline_to_yaml as pipeline_to_yaml,
-    read_pipeline as read_pipeline,
-    write_pipeline as write_pipeline,
-)
 from explorer.rewrite.pipelines import (
     DCE_PASS as DCE_PASS,
+    MAX_YAML_BYTES as MAX_YAML_BYTES,
     CompilationMode as CompilationMode,
     ConvergenceMode as ConvergenceMode,
     DCERequiredMode as DCERequiredMode,
     FunctionPassConfig as FunctionPassConfig,
     FunctionPassPipeline as FunctionPassPipeline,
+    pipeline_from_yaml as pipeline_from_yaml,
+    pipeline_to_yaml as pipeline_to_yaml,
+    read_pipeline as read_pipeline,
+    write_pipeline as write_pipeline,
 )
 from explorer.rewrite.rules import (
     ApplyFunction as ApplyFunction,
@@ -65,10 +67,4 @@ from explorer.rewrite.rules import (
     OptRegistry as OptRegistry,
     ParameterOptRegistry as ParameterOptRegistry,
     Rule as Rule,
-)
-from explorer.rewrite.strategies import (
-    Conflict as Conflict,
-    Matches as Matches,
-    OptMatchStrategy as OptMatchStrategy,
-    match_optimization_patterns as match_optimization_patterns,
 )

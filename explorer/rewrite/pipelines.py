@@ -1,10 +1,23 @@
-"""Pipelines: the passes to run, in order, and how each is run."""
+"""Pipelines: the passes to run, in order, and how each is run; also as YAML, a list of maps with Glow's keys.
+
+    - passName: SinkCode
+      convergenceMode: until_fixed_point
+      enabledCompilationModes: [infer, train]
+      dceMode: before_pass
+
+A missing key has its default.
+"""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
-from explorer.errors import ValueRangeError
+import yaml
+
+from explorer.errors import CircuitError, FileFormatError, ValueRangeError, check_name
+from explorer.files import replace_file
 from explorer.passes import Listed
 
 
@@ -114,3 +127,146 @@ def _config(entry: "FunctionPassConfig | str") -> FunctionPassConfig:
         return entry
     dce = DCERequiredMode.NONE if entry == DCE_PASS else DCERequiredMode.BEFORE_PASS
     return FunctionPassConfig(entry, dce=dce)
+
+
+KEYS = ("passName", "convergenceMode", "enabledCompilationModes", "dceMode")
+PIPELINE = f"a list of maps with the keys {', '.join(KEYS)}"
+MAX_YAML_BYTES = 64 * 2**10
+"""Maximum size of a pipeline: about 600 passes."""
+MAX_DEPTH = 8
+"""Maximum nesting of a file; a pipeline has half of it."""
+E = TypeVar("E", ConvergenceMode, DCERequiredMode, CompilationMode)
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader without deep nesting, which exhausts the stack, and aliases, which multiply what a file contains."""
+
+    def __init__(self, text: str, where: str) -> None:
+        super().__init__(text)
+        self._where = where
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose a node. Raises: FileFormatError for an alias, or a node that is nested too deeply."""
+        event = cast("yaml.Event", self.peek_event())  # pyright: ignore[reportUnknownMemberType]
+        line: int = event.start_mark.line + 1  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        location = f"{self._where}, line {line}"
+        if isinstance(event, yaml.AliasEvent):
+            raise FileFormatError(f"{location}: the alias *{event.anchor} is not read; repeat what it refers to")
+        if self._depth == MAX_DEPTH:
+            raise FileFormatError(f"{location}: nested deeper than {MAX_DEPTH} levels; expected {PIPELINE}")
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def pipeline_to_yaml(pipeline: FunctionPassPipeline) -> str:
+    """A pipeline as YAML, all keys of all passes."""
+    entries = [
+        {
+            "passName": config.pass_id,
+            "convergenceMode": config.convergence.value,
+            "enabledCompilationModes": [mode.value for mode in CompilationMode if mode in config.modes],
+            "dceMode": config.dce.value,
+        }
+        for config in pipeline
+    ]
+    return yaml.safe_dump(entries, sort_keys=False, default_flow_style=None)
+
+
+def pipeline_from_yaml(text: str, known: Collection[str], where: str = "the pipeline") -> FunctionPassPipeline:
+    """The pipeline described by YAML; `known` are the available passes, `where` names the source in messages.
+
+    Raises: UnknownNameError for an unknown pass; FileFormatError for any other problem. Both include the line.
+    """
+    size = len(text.encode(errors="surrogatepass"))
+    if size > MAX_YAML_BYTES:
+        raise FileFormatError(
+            f"{where} has {size / 2**10:.0f} kB, but at most {MAX_YAML_BYTES // 2**10} kB are read; expected {PIPELINE}"
+        )
+    try:
+        root = _Loader(text, where).get_single_node()
+    except yaml.YAMLError as error:
+        raise FileFormatError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
+    if root is None:
+        return FunctionPassPipeline()
+    if not isinstance(root, yaml.SequenceNode):
+        raise FileFormatError(f"{where}: expected {PIPELINE}")
+    return FunctionPassPipeline(tuple(_entry(node, known, where) for node in root.value))
+
+
+def write_pipeline(pipeline: FunctionPassPipeline, path: "str | Path") -> None:
+    """Write a pipeline as a YAML file. Raises: FileFormatError if it cannot be written."""
+    replace_file(path, pipeline_to_yaml(pipeline).encode())
+
+
+def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPipeline:
+    """Read a pipeline from a YAML file.
+
+    Raises: as `pipeline_from_yaml`; FileFormatError if the file cannot be read or is empty.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"cannot read {path}: {error}") from error
+    found = pipeline_from_yaml(text, known, str(path))
+    if not len(found):
+        raise FileFormatError(f"{path} lists no passes; a pipeline that does nothing is `- passName: {EMPTY_PASS}`")
+    return found
+
+
+def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassConfig:
+    location = _location_of(node, where)
+    if not isinstance(node, yaml.MappingNode):
+        raise FileFormatError(f"{location}: expected a map with the keys {', '.join(KEYS)}")
+    given: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        name = _text(key, "key", where)
+        if name not in KEYS:
+            raise FileFormatError(f"{_location_of(key, where)}: unknown key {name!r}; known are: {', '.join(KEYS)}")
+        if name in given:
+            raise FileFormatError(f"{_location_of(key, where)}: duplicate key {name}")
+        given[name] = value
+    if "passName" not in given:
+        raise FileFormatError(f"{location}: missing key passName")
+    default = FunctionPassConfig()
+    convergence, modes, dce = default.convergence, default.modes, default.dce
+    pass_id = _text(given["passName"], "passName", where)
+    check_name(f"pass ({_location_of(given['passName'], where)})", pass_id, known)
+    if pass_id == DCE_PASS:
+        dce = DCERequiredMode.NONE
+    if "convergenceMode" in given:
+        convergence = _value(ConvergenceMode, given["convergenceMode"], "convergenceMode", where)
+    if "dceMode" in given:
+        dce = _value(DCERequiredMode, given["dceMode"], "dceMode", where)
+    if "enabledCompilationModes" in given:
+        listed = given["enabledCompilationModes"]
+        if not isinstance(listed, yaml.SequenceNode):
+            raise FileFormatError(
+                f"{_location_of(listed, where)}: enabledCompilationModes: expected a list, such as [infer, train]"
+            )
+        modes = [_value(CompilationMode, item, "enabledCompilationModes", where) for item in listed.value]
+    try:
+        return FunctionPassConfig(pass_id, convergence, modes, dce)
+    except CircuitError as error:
+        raise FileFormatError(f"{location}: {error}") from error
+
+
+def _text(node: yaml.Node, what: str, where: str) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise FileFormatError(f"{_location_of(node, where)}: expected a string for {what}")
+    return str(node.value)
+
+
+def _value(kind: type[E], node: yaml.Node, key: str, where: str) -> E:
+    text = _text(node, key, where)
+    for member in kind:
+        if member.value == text:
+            return member
+    known = ", ".join(member.value for member in kind)
+    raise FileFormatError(f"{_location_of(node, where)}: unknown {key} {text!r}; known are: {known}")
+
+
+def _location_of(node: yaml.Node, where: str) -> str:
+    return f"{where}, line {node.start_mark.line + 1}"

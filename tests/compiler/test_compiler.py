@@ -289,7 +289,7 @@ def test_compiling_a_small_circuit_counts_no_frozen_objects(monkeypatch: pytest.
     """Counting a million of them takes 50 ms, whatever was allocated before."""
     counted: list[int] = []
     monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or 0)
-    monkeypatch.setattr("explorer.levels.collecting.MANY_OBJECTS", 10_000)
+    monkeypatch.setattr("explorer.levels.states.MANY_OBJECTS", 10_000)
     thresholds = gc.get_threshold()
     gc.set_threshold(1_000_000)
     try:
@@ -302,7 +302,7 @@ def test_compiling_a_small_circuit_counts_no_frozen_objects(monkeypatch: pytest.
 
 
 def test_frozen_objects_of_the_user_stay_frozen(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("explorer.levels.collecting.MANY_OBJECTS", 0)
+    monkeypatch.setattr("explorer.levels.states.MANY_OBJECTS", 0)
     gc.freeze()
     try:
         frozen = gc.get_freeze_count()
