@@ -20,9 +20,8 @@ from explorer.backend.queries.fold_structure import require_tractable
 from explorer.backend.queries.stages import stages_of
 from explorer.errors import CircuitError, LearningError, ShapeError, check_type
 from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
-from explorer.learning.counts import KINDS, ExpectedCounts
 from explorer.learning.log_likelihood import check_circuit, require_distribution
-from explorer.learning.maximization import MaximizationOptions, WeightStep, find_steps
+from explorer.learning.maximization import KINDS, ExpectedCounts, MaximizationOptions, WeightStep, find_steps
 from explorer.symbolic import TensorParameter
 
 MAX_BYTES = 2**28

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError, LearningError, ValueRangeError, check_name
-from explorer.learning.counts import ExpectedCounts, load_counts
 from explorer.learning.expectation_maximization import ExpectationMaximization
 from explorer.learning.log_likelihood import has_missing
-from explorer.learning.maximization import MaximizationOptions
+from explorer.learning.maximization import ExpectedCounts, MaximizationOptions, load_counts
 from explorer.learning.state import load_moments, moments_of
 from explorer.learning.workers import Workers
 from explorer.options import MAX_SEED

@@ -35,7 +35,7 @@ from explorer.trace import (
     StepStarted,
     Trace,
 )
-from explorer.trace.stages import Stages
+from explorer.trace.paths import Stages
 from explorer.trace.trace import Explainer
 
 S = TypeVar("S")

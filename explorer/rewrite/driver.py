@@ -1,8 +1,10 @@
 """The driver: searches for all patterns, applies the chosen matches to a graph, times and reports each rewrite.
 
 Where matches share a node, a strategy decides which of them is applied: LARGEST_MATCH prefers larger matches; among
-equals the one nearest to the outputs, then the rule registered first.Rules are pure.
-Only the driver builds a new graph, and whether a pass changed the graph is read from what the driver did.
+equals the one nearest to the outputs, then the rule registered first.
+
+Rules are pure. Only the driver builds a new graph, and whether a pass changed the graph is read from what the
+driver did.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,9 @@
-"""The path of a step in a compilation: its pass, the enclosing passes, the round, the part."""
+"""The path of a step in a compilation: its pass, the enclosing passes, the round, the part. The running stages."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 COUNTED = ("round", "level")
 """Names of stages that are numbered: rounds of a pass, levels of folding."""
@@ -112,3 +114,35 @@ def owner_of_parameter(path: str) -> int:
     if not (dot and number.isdecimal() and number.isascii()):
         raise ValueError(f"{path!r} is not the path of a parameter, such as 12.weight")
     return int(number)
+
+
+class Stages:
+    """The parts of a pipeline that have begun and not ended; of equal ones the run is counted."""
+
+    def __init__(self) -> None:
+        self._stages: list[Stage] = []
+        self._rules: list[tuple[str, ...]] = [()]
+        self._seen: dict[tuple[Stage, ...], int] = {}
+
+    @contextmanager
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> Generator[None]:
+        """Steps inside have the name in their path, and try these rules."""
+        stages = (*self._stages, Stage(name, number))
+        run = self._seen[stages] = self._seen.get(stages, 0) + 1
+        self._stages.append(replace(stages[-1], run=run))
+        self._rules.append(tuple(rules))
+        try:
+            yield
+        finally:
+            self._stages.pop()
+            self._rules.pop()
+
+    @property
+    def path(self) -> StepPath:
+        """The path of a step that begins now."""
+        return StepPath(tuple(self._stages) or (Stage("change"),))
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that a step tries which begins now."""
+        return self._rules[-1]

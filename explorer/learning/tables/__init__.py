@@ -10,11 +10,12 @@ from explorer.learning.tables.columns import (
     row_words as row_words,
 )
 from explorer.learning.tables.inference import infer_columns as infer_columns
-from explorer.learning.tables.notes import note_on_missing as note_on_missing, notes_on as notes_on
 from explorer.learning.tables.reading import READERS as READERS, RawTable as RawTable, read_table as read_table
 from explorer.learning.tables.table import (
     TableData as TableData,
     encode_rows as encode_rows,
     load_table as load_table,
     log_scales as log_scales,
+    note_on_missing as note_on_missing,
+    notes_on as notes_on,
 )
