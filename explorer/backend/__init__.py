@@ -11,6 +11,7 @@ from explorer.backend.addressing import (
     plan_read as plan_read,
 )
 from explorer.backend.circuit import (
+    ProbedCircuit as ProbedCircuit,
     TorchCircuit as TorchCircuit,
     double_copy as double_copy,
 )
@@ -30,18 +31,17 @@ from explorer.backend.layers import (
 from explorer.backend.layers.inner import *  # noqa: F403
 from explorer.backend.layers.inputs import *  # noqa: F403
 from explorer.backend.layers.optimized import *  # noqa: F403
-from explorer.backend.plan import all_parameters as all_parameters, parameter_nodes as parameter_nodes
-from explorer.backend.probed import ProbedCircuit as ProbedCircuit
-from explorer.backend.semiring import (
-    MAX_PRODUCT as MAX_PRODUCT,
-    SEMIRINGS as SEMIRINGS,
-    Semiring as Semiring,
-    get_semiring as get_semiring,
-)
-from explorer.backend.storage import (
+from explorer.backend.parameters.nodes import (
     ParameterSlot as ParameterSlot,
     ParameterStore as ParameterStore,
     allocate_parameters as allocate_parameters,
     foldwise_initializer_ as foldwise_initializer_,
     leaf_seed as leaf_seed,
+)
+from explorer.backend.plan import all_parameters as all_parameters, parameter_nodes as parameter_nodes
+from explorer.backend.semiring import (
+    MAX_PRODUCT as MAX_PRODUCT,
+    SEMIRINGS as SEMIRINGS,
+    Semiring as Semiring,
+    get_semiring as get_semiring,
 )

@@ -1,4 +1,4 @@
-"""The compiled circuit, an `nn.Module` that holds the tensors of folded layers."""
+"""The compiled circuit, an `nn.Module` that holds the tensors of folded layers; for learning, it is probed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
@@ -10,25 +10,26 @@ from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
-from explorer.backend.frozen import FrozenCircuit, underflows
-from explorer.backend.layers import TorchLayer
+from explorer.backend.frozen import FrozenCircuit, loses_digits, underflows
+from explorer.backend.layers import TorchInputLayer, TorchLayer
 from explorer.backend.numeric import (
     DOUBLES,
     are_below_normal,
     can_inspect,
     in_double_precision,
+    in_single_precision,
     smallest_part,
 )
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
+from explorer.backend.parameters.nodes import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.backend.plan import (
+    CircuitPlan,
     PlannedLayer,
     PlannedParameter,
     parameter_nodes,
     plan_circuit,
 )
-from explorer.backend.probed import ProbedCircuit
 from explorer.backend.semiring import Semiring
-from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type
 from explorer.graph import Graph
 from explorer.symbolic import TensorParameter
@@ -243,7 +244,7 @@ class TorchCircuit(EvaluatedCircuit):
                     return step.op if is_read and len(step.reads) == 1 else None
         return None
 
-    def probe(self) -> ProbedCircuit:
+    def probe(self) -> "ProbedCircuit":
         """A view of this circuit that keeps the values of the nodes of its parameter graphs."""
         return ProbedCircuit(self, self._plan)
 
@@ -307,3 +308,59 @@ def double_copy(circuit: Evaluated) -> Evaluated:
     if isinstance(circuit, TorchCircuit):
         found.tensors = nn.ParameterList(nn.Parameter(one.detach().clone(), False) for one in circuit.tensors)
     return found.double()
+
+
+class ProbedCircuit(EvaluatedCircuit):
+    """A circuit that is evaluated as `circuit` is, for learning from rows with missing values, made by `probe()`.
+
+    Parameters are evaluated in double precision, and rounded once to single precision if rounding loses none of them;
+    otherwise all is computed in double precision. Gradients reach the leaves of `circuit`. A variable that is NaN in a
+    row is summed or integrated out. `node_values` has, by layer and name of a parameter, the value (F, *shape) of each
+    node of its graph in the last evaluation: expectation-maximization differentiates the likelihood by these values.
+    """
+
+    def __init__(self, circuit: TorchCircuit, plan: CircuitPlan) -> None:
+        super().__init__(circuit.graph, circuit.fold_index, circuit.semiring, plan)
+        self.circuit = circuit
+        self.node_values: dict[tuple[int, str], dict[int, Tensor]] = {}
+
+    def evaluate_layer(
+        self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor], parameters: LayerValues
+    ) -> Tensor:
+        layer = planned.layer
+        if not isinstance(layer, TorchInputLayer) or not layer.num_variables or not x.is_floating_point():
+            return super().evaluate_layer(planned, x, values, parameters)
+        columns = getattr(self, f"columns_{planned.columns}")
+        seen = torch.index_select(x, 1, columns).reshape(len(x), layer.num_folds, layer.num_variables).transpose(0, 1)
+        missing = torch.isnan(seen)
+        if not bool(missing.any()):
+            return super().evaluate_layer(planned, x, values, parameters)
+        known = torch.where(missing, layer.placeholder, seen)
+        layer.check_input(known)
+        return layer.marginal(self.semiring, known, ~missing, parameters[planned.node])
+
+    def layer_values(self) -> LayerValues:
+        self.node_values = {
+            (planned.node, name): self.circuit.node_values(parameter, in_doubles=True)
+            for planned in self._plan.layers
+            for name, parameter in planned.parameters
+        }
+        precise: dict[int, Mapping[str, Tensor]] = {}
+        for planned in self._plan.layers:
+            values = {
+                name: in_double_precision(self.circuit.result_of(parameter, self.node_values[planned.node, name]))
+                for name, parameter in planned.parameters
+            }
+            precise[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
+        if any(one.dtype in DOUBLES for one in self.circuit.tensors):
+            return precise
+        rounded = {
+            node: {key: in_single_precision(value) for key, value in values.items()} for node, values in precise.items()
+        }
+        is_lost = any(
+            loses_digits(key, value, precise[node])
+            for node, values in rounded.items()
+            for key, value in values.items()
+            if value.is_floating_point()
+        )
+        return precise if is_lost else rounded

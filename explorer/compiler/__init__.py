@@ -10,7 +10,6 @@ from explorer.compiler.compile_rules import (
     operator_rule as operator_rule,
     parameter_rules as parameter_rules,
 )
-from explorer.compiler.compiled_trace import trace_of_circuit as trace_of_circuit
 from explorer.compiler.compiler import (
     CompiledCircuitsMap as CompiledCircuitsMap,
     TorchCompiler as TorchCompiler,
@@ -23,4 +22,5 @@ from explorer.compiler.record_circuit import (
     record as record,
     record_with as record_with,
     rerun as rerun,
+    trace_of_circuit as trace_of_circuit,
 )

@@ -20,8 +20,7 @@ from explorer.backend import (
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
 from explorer.compiler.compile_rules import CompileRule, initializer_rules, layer_rules, parameter_rules
-from explorer.compiler.compiler_snapshot import CompiledSnapshot, FoldingSnapshot
-from explorer.compiler.fold_states import FoldStates
+from explorer.compiler.compiler_snapshot import CompiledSnapshot, FoldingSnapshot, FoldStates
 from explorer.compiler.operator_snapshot import DerivedCircuits, OperatorSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name

@@ -1,17 +1,36 @@
-"""Compile with a recorder: `explorer.record(circuit)`."""
+"""Traces of circuits: by compiling with a recorder (`explorer.record(circuit)`), or of one step without a recording."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
+from explorer.backend import TorchCircuit
 from explorer.compiler.compiler import TorchCompiler
+from explorer.compiler.compiler_snapshot import reads_of
+from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import GraphOptPattern, match_pattern, match_pattern_graph
 from explorer.symbolic import Circuit, circuit_from_json
-from explorer.trace import Check, LayerOrigin, Listener, Recorder, Refusal, RuleDescription, Trace
+from explorer.trace import (
+    COMPILED,
+    Check,
+    LayerOrigin,
+    Listener,
+    NodeRecord,
+    Recorder,
+    Refusal,
+    RuleDescription,
+    Step,
+    StepPath,
+    Trace,
+    record_of,
+)
 
 
 def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_options: Any) -> Trace:
@@ -142,3 +161,43 @@ def _trace(compiler: TorchCompiler, recorder: Recorder, compiled: Any) -> Trace:
         explainer=explain,
         searcher=search,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class CircuitSnapshot:
+    """The state of a compiled circuit. The origin of its folded layers is unknown; their reads are known."""
+
+    compiled: TorchCircuit
+    graph: Graph[NodeRecord]
+    stats: Mapping[str, int]
+    reads: Mapping[int, Mapping[str, Any]]
+    change: None = None
+    """There is no previous step."""
+    memory: None = None
+    """Layers have no buffers."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of layers and of folds."""
+        return self.stats["layers"], self.stats["folds"]
+
+    def circuit(self) -> TorchCircuit:
+        """A copy of the circuit with the current values."""
+        return deepcopy(self.compiled)
+
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """The outputs of the circuit for rows of data."""
+        return (self.compiled(x).detach(),)
+
+
+def trace_of_circuit(circuit: TorchCircuit) -> Trace:
+    """A trace with the given circuit as its only step: it can be viewed and run, but has no history."""
+    graph, names = circuit.graph, circuit.leaf_names
+    nodes = {node: record_of(layer, names.__getitem__) for node, layer in graph.nodes.items()}
+    counter = StatsCounter(circuit.semiring.is_complex)
+    stats, reads = dict(counter.stats(graph)), reads_of(graph, circuit.fold_index, counter.number_bytes(graph))
+    if circuit.fold_index is not None:
+        stats["copied_bytes"] = sum(read["copied_bytes"] for read in reads.values())
+    snapshot = CircuitSnapshot(circuit, Graph[NodeRecord](nodes, graph.inputs, graph.outputs), stats, reads)
+    step = Step(0, StepPath.of("compiled circuit"), COMPILED, changed=True, seconds=0.0, snapshot=snapshot)
+    return Trace(None, None, {}, (), (step,), circuit)
