@@ -1,10 +1,6 @@
 """Region graphs, circuits made from them, and the gallery of named circuits."""
 
 from explorer.templates import gallery as gallery
-from explorer.templates.data_circuits import (
-    IMAGE_REGION_GRAPHS as IMAGE_REGION_GRAPHS,
-    image_data as image_data,
-)
 from explorer.templates.gallery import Gallery as Gallery, load_named as load_named
 from explorer.templates.inputs import (
     BinomialInput as BinomialInput,
@@ -26,6 +22,7 @@ from explorer.templates.known_circuits import (
 )
 from explorer.templates.region_circuits import (
     BLOCKS as BLOCKS,
+    IMAGE_REGION_GRAPHS as IMAGE_REGION_GRAPHS,
     Block as Block,
     BlockSizes as BlockSizes,
     build_circuit as build_circuit,
@@ -34,6 +31,7 @@ from explorer.templates.region_circuits import (
     dense_sum as dense_sum,
     get_block as get_block,
     hidden_tree as hidden_tree,
+    image_data as image_data,
     tucker_block as tucker_block,
 )
 from explorer.templates.regions import (

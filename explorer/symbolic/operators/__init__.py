@@ -5,12 +5,13 @@ Each returns a `Circuit` that shares the leaves of its operands under the same n
 
 from explorer.symbolic.operators.assembly import (
     Assembly as Assembly,
+    RuleTable as RuleTable,
     concatenate as concatenate,
+    expand_rules as expand_rules,
     replace_inputs as replace_inputs,
 )
 from explorer.symbolic.operators.input_products import multiply_rules as multiply_rules
 from explorer.symbolic.operators.multiply import multiply as multiply
-from explorer.symbolic.operators.operator_rules import RuleTable as RuleTable, expand_rules as expand_rules
 from explorer.symbolic.operators.unary import (
     conjugate as conjugate,
     conjugate_rules as conjugate_rules,

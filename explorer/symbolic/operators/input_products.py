@@ -13,7 +13,7 @@ from explorer.symbolic.layers import (
     InputLayer,
     PolynomialLayer,
 )
-from explorer.symbolic.operators.operator_rules import RuleTable
+from explorer.symbolic.operators.assembly import RuleTable
 from explorer.symbolic.parameter_operators import (
     BinomialTableParameter,
     ClampParameter,

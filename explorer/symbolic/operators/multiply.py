@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import Derivation
-from explorer.symbolic.operators.assembly import Origin, check_operands, require_decomposable
-from explorer.symbolic.operators.operator_rules import expand
+from explorer.symbolic.operators.assembly import Origin, check_operands, expand, require_decomposable
 from explorer.symbolic.operators.pairs import PairProducts
 
 

@@ -17,9 +17,11 @@ from explorer.symbolic.layers import (
 from explorer.symbolic.operators.assembly import Assembly, Origin
 from explorer.symbolic.operators.factors import (
     Factors,
+    PairUnits,
     Product,
     ProductLayer,
     Role,
+    Side,
     factors_of,
     kronecker_units,
     match_factors,
@@ -38,7 +40,6 @@ from explorer.symbolic.operators.product_weights import (
     repeated_weight,
     spread,
 )
-from explorer.symbolic.operators.unit_pairs import PairUnits, Side
 from explorer.symbolic.parameters import ParameterNode
 from explorer.symbolic.scope import Scope
 

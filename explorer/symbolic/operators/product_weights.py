@@ -30,8 +30,7 @@ from explorer.symbolic.layers import (
     RearrangeLayer,
     SumLayer,
 )
-from explorer.symbolic.operators.factors import Role
-from explorer.symbolic.operators.unit_pairs import PairUnits, is_ascending
+from explorer.symbolic.operators.factors import PairUnits, Role, is_ascending
 from explorer.symbolic.parameter_operators import KroneckerParameter
 from explorer.symbolic.parameters import ParameterNode
 

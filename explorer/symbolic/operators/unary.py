@@ -26,6 +26,7 @@ from explorer.symbolic.layers import (
 )
 from explorer.symbolic.operators.assembly import (
     Assembly,
+    RuleTable,
     check_operands,
     describe,
     replace_inputs,
@@ -34,7 +35,6 @@ from explorer.symbolic.operators.assembly import (
     require_linear,
 )
 from explorer.symbolic.operators.input_products import is_complex
-from explorer.symbolic.operators.operator_rules import RuleTable
 from explorer.symbolic.parameter_operators import (
     ConjugateParameter,
     PolynomialDifferentialParameter,

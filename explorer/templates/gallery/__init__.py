@@ -8,7 +8,7 @@ Forty consecutive sums become one, but each round halves the chain: five rounds 
 """
 
 from explorer.templates.gallery import named_circuits
-from explorer.templates.gallery.registry import GALLERY, CircuitMaker, Gallery
+from explorer.templates.gallery.named_circuits import GALLERY, CircuitMaker, Gallery
 
 add = GALLERY.add
 names = GALLERY.names

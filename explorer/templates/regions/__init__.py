@@ -9,10 +9,13 @@ from explorer.templates.regions.chow_liu_tree import (
     tree_order as tree_order,
     tree_regions as tree_regions,
 )
-from explorer.templates.regions.image_regions import (
+from explorer.templates.regions.region_builders import (
+    fully_factorized_regions as fully_factorized_regions,
+    linear_tree as linear_tree,
     poon_domingos as poon_domingos,
     quad_graph as quad_graph,
     quad_tree as quad_tree,
+    random_binary_tree as random_binary_tree,
 )
 from explorer.templates.regions.region_graph import (
     ImageShape as ImageShape,
@@ -21,9 +24,4 @@ from explorer.templates.regions.region_graph import (
     RegionGraphBuilder as RegionGraphBuilder,
     region_graph_from_json as region_graph_from_json,
     region_graph_to_json as region_graph_to_json,
-)
-from explorer.templates.regions.splitting import (
-    fully_factorized_regions as fully_factorized_regions,
-    linear_tree as linear_tree,
-    random_binary_tree as random_binary_tree,
 )
