@@ -72,8 +72,8 @@ def _measure(cases: Sequence[str], sizes: Sequence[int], on_run: Callable[[str],
 def folded_circuit(name: str) -> "tuple[FunctionGraph, int]":
     """The graph of a compiled circuit after the default passes, and the number of symbolic layers."""
     from explorer.tensor import from_circuit
-    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-    from explorer.tensor.recording.managed import ManagedPipeline
+    from explorer.tensor.passes.base import DEFAULT_PIPELINE
+    from explorer.tensor.recording.record_module import ManagedPipeline
 
     circuit = get_case(name).circuit()
     graph = from_circuit(TorchCompiler().compile(circuit), batch_size=ROWS)

@@ -90,8 +90,8 @@ def ours(shape: Shape, size: int) -> tuple[int, int, float]:
     """Rewrite a graph of this size; returns operators before and after, and seconds."""
     from explorer.rewrite import Query
     from explorer.tensor import FunctionGraph
-    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-    from explorer.tensor.recording.managed import ManagedPipeline
+    from explorer.tensor.passes.base import DEFAULT_PIPELINE
+    from explorer.tensor.recording.record_module import ManagedPipeline
     from explorer.tensor.rules import optdb
 
     graph = FunctionGraph(*shape.build(size, our_library()))

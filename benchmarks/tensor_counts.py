@@ -52,8 +52,8 @@ def measure_tensor(name: str, num_threads: int = 1) -> TensorCounts:
     evaluated them. Raises: UnknownNameError for an unknown circuit.
     """
     from explorer.tensor import from_module, to_module
-    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-    from explorer.tensor.recording.managed import ManagedPipeline
+    from explorer.tensor.passes.base import DEFAULT_PIPELINE
+    from explorer.tensor.recording.record_module import ManagedPipeline
 
     compiled = TorchCompiler().compile(gallery.load_named(name))
     x = random_inputs(compiled, ROWS)

@@ -40,7 +40,7 @@ def lowered_level(name: str) -> LoweredLevel:
 
 def _tensor() -> LoweredLevel:
     from explorer.tensor.passes import passes
-    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+    from explorer.tensor.passes.base import DEFAULT_PIPELINE
     from explorer.tensor.recording.record_module import record_module
 
     return LoweredLevel(

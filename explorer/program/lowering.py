@@ -27,9 +27,8 @@ from explorer.program.ir.types import CPU, BufferType
 from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.aliasing import destroyed_inputs, destroys
-from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.schemas import aten, overloads
+from explorer.tensor.ir.schemas import PythonNumber, aten, overloads
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.torch_io.joint import JointGraph
 

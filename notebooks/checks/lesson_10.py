@@ -20,7 +20,7 @@ from explorer.symbolic import Circuit, InnerLayer
 from explorer.templates import CategoricalInput
 from explorer.tensor import FunctionGraph, TensorType, Variable, call
 from explorer.tensor.passes import GraphPasses
-from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.recording.record_module import ManagedPipeline
 from explorer.trace import Trace
 
 SEMIRINGS = ("lse-sum", "sum-product")

@@ -9,8 +9,8 @@ from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.rewrite import CompilationMode
 from explorer.templates import gallery
 from explorer.tensor import from_module
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
+from explorer.tensor.recording.record_module import ManagedPipeline
 from tests.program.programs import after, assert_computes
 from tests.program.trained import assert_trains, joint_of
 from tests.tensor.circuits import compile_circuit, import_circuit, rows

@@ -9,8 +9,8 @@ from explorer.rewrite import PassOptions
 from explorer.symbolic import GaussianLayer, constant
 from explorer.templates import gallery
 from explorer.tensor import Constant, from_circuit, to_module
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
+from explorer.tensor.recording.record_module import ManagedPipeline
 from tests.tensor.circuits import ROWS, compile_circuit, import_circuit, rows
 
 DRAWN_28_BY_28 = ("mnist",)

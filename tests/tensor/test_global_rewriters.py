@@ -8,6 +8,7 @@ from explorer.errors import InconsistencyError, RuleError
 from explorer.rewrite import Exactness, FunctionPassPipeline
 from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
 from explorer.tensor.ir.scalars import add, div, mul
+from explorer.tensor.passes.base import describe_rules
 from explorer.tensor.recording.record_module import record_module
 from explorer.tensor.rewriting import (
     AddDestroyHandler,
@@ -24,7 +25,6 @@ from explorer.tensor.rewriting import (
     merge_rewriter,
     node_rewriter,
 )
-from explorer.tensor.rewriting.describing import describe_rules
 from explorer.tensor.rules import optdb
 from explorer.trace import Trace
 

@@ -9,9 +9,9 @@ from torch import nn
 from explorer.errors import OperatorError
 from explorer.rewrite import CompilationMode
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call, from_module, to_fx, to_module
-from explorer.tensor.ir.numbers import PythonNumber
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.ir.schemas import PythonNumber
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
+from explorer.tensor.recording.record_module import ManagedPipeline
 from explorer.tensor.recording.tensor_snapshot import GraphState
 from explorer.tensor.rewriting import merge_rewriter
 from explorer.tensor.rules import canonicalize, optdb

@@ -8,7 +8,7 @@ from torch import nn
 
 import explorer
 from explorer.tensor import Op, from_module, to_module
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 
 aten = torch.ops.aten
 

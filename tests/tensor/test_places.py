@@ -9,7 +9,7 @@ from explorer.tensor import Constant, FunctionGraph, Op, call, from_module
 from explorer.tensor.ir.scalars import double
 from explorer.tensor.ir.variables import NOWHERE, SourceLocation
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from explorer.tensor.rewriting import PatternSub, TopoRewriter
 from tests.tensor.models import import_model, plain_kernels
 

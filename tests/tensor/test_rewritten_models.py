@@ -7,7 +7,7 @@ from torch import nn
 from explorer.rewrite import CompilationMode, Exactness, PassManager
 from explorer.tensor import from_exported, from_module
 from explorer.tensor.passes import GraphPass, passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from tests.tensor.models import (
     MODELS,
     assert_within_rounding,

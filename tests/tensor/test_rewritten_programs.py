@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import from_exported, from_module, to_fx, to_module
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from explorer.tensor.rules import optdb
 from tests.needed import is_missing
 from tests.tensor.circuits import compile_circuit, import_circuit, rows

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from explorer.tensor import Constant, to_module
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
+from explorer.tensor.recording.record_module import ManagedPipeline
 from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter
 from explorer.tensor.rules import canonicalize, casts, elementary, exp_log, fused, optdb, specialize, stabilize
 from tests.tensor.rule_checks import graph_of, read, same_bits, tensor, tensors, values

@@ -9,8 +9,7 @@ from explorer.errors import CircuitError, UnknownNameError
 from explorer.rewrite import FunctionPassPipeline, PassRegistry
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.base import GraphPass
-from explorer.tensor.recording.managed import ManagedPipeline
-from explorer.tensor.recording.record_module import record_module
+from explorer.tensor.recording.record_module import ManagedPipeline, record_module
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.trace import Trace
 from explorer.views import TraceIndex, why_not

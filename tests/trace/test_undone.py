@@ -5,8 +5,7 @@ from torch import nn
 
 from explorer.rewrite import FunctionPassPipeline, PassRegistry
 from explorer.tensor.passes.base import GraphPass
-from explorer.tensor.recording.managed import ManagedPipeline
-from explorer.tensor.recording.record_module import record_module
+from explorer.tensor.recording.record_module import ManagedPipeline, record_module
 from explorer.tensor.rewriting import PatternSub
 from tests.counting import num_calls
 

@@ -20,7 +20,7 @@ from explorer.adapters.snapshot import WatchedSnapshot, parameter_record
 from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
-from explorer.tensor.recording.kinds import kind_of
+from explorer.tensor.recording.tensor_snapshot import kind_of
 from explorer.trace import NodeKind, NodeRecord
 
 MAX_NAMES = 5

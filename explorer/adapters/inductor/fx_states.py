@@ -18,7 +18,7 @@ from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.tensor.ir.types import OtherType, TensorType, ValueType
-from explorer.tensor.recording.kinds import kind_of, plain_setting
+from explorer.tensor.recording.tensor_snapshot import kind_of, plain_setting
 from explorer.trace import NodeRecord
 
 FRAME = re.compile(r'File "([^"]+)", line (\d+), in ([^\n]+)(?:\n\s+([^\n]*))?')

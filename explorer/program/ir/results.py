@@ -12,10 +12,9 @@ from explorer.errors import OperatorError
 from explorer.program.ir.instructions import Number
 from explorer.program.ir.types import BufferType, contiguous_strides
 from explorer.tensor.ir.aliasing import destroyed_inputs
-from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.result_types import on_fakes
-from explorer.tensor.ir.schemas import KERNEL_ERRORS, aten, overloads
+from explorer.tensor.ir.schemas import KERNEL_ERRORS, PythonNumber, aten, overloads
 
 FILLS = overloads("zeros ones full")
 """Operators without tensors; their `out=` overloads fill the given memory."""

@@ -9,7 +9,7 @@ from explorer.program.ir.instructions import Call, Copy, Instruction, Role, Stac
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import fills
 from explorer.tensor.ir.variables import SourceLocation
-from explorer.tensor.recording.kinds import look_of, plain_setting
+from explorer.tensor.recording.tensor_snapshot import look_of, plain_setting
 from explorer.trace import NodeRecord
 
 Source = Instruction | Weight

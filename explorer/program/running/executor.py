@@ -18,8 +18,7 @@ from explorer.program.ir.results import out_overload
 from explorer.program.ir.types import BufferType
 from explorer.program.memory.planning import align
 from explorer.tensor.graph.interface import same_strides
-from explorer.tensor.ir.numbers import PythonNumber, operands
-from explorer.tensor.ir.schemas import aten, flat_results, kernel, split_call
+from explorer.tensor.ir.schemas import PythonNumber, aten, flat_results, kernel, operands, split_call
 
 Block = tuple[torch.device, torch.dtype]
 """The planned memory of a device, as elements of a dtype."""

@@ -9,15 +9,18 @@ import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import OperatorError, UnknownNameError
-from explorer.tensor.ir.numbers import NATURAL, PythonNumber, accepts_numbers, operands
 from explorer.tensor.ir.result_types import check_inputs, infer_types, with_names
 from explorer.tensor.ir.schemas import (
+    NATURAL,
+    PythonNumber,
+    accepts_numbers,
     accepts_tensor,
     bind_arguments,
     call_kernel,
     exact,
     flat_results,
     freeze,
+    operands,
     schema_defaults,
 )
 from explorer.tensor.ir.types import ValueType

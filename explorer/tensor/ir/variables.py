@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from explorer.errors import CycleError, OperatorError
-from explorer.tensor.ir.numbers import PythonNumber, operands
+from explorer.tensor.ir.schemas import PythonNumber, operands
 from explorer.tensor.ir.types import Quantization, TensorType, ValueType, type_of
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from explorer.tensor.facts import (
     without_copy,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
-from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import call
-from explorer.tensor.ir.schemas import aten
+from explorer.tensor.ir.schemas import PythonNumber, aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting.patterns import is_commutative

@@ -1,4 +1,4 @@
-"""Graph passes and their registry.
+"""Graph passes, their registry, their default pipeline, and their rules as a trace describes them.
 
 pool = passes.new("OptimizePool")
 
@@ -8,19 +8,27 @@ def relu_below_max_pool(node): ...
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from torch._ops import OpOverload
 
 from explorer.errors import DuplicateNameError
-from explorer.passes import purposes_of
-from explorer.rewrite import CompilationMode, Exactness, PassRegistry
+from explorer.passes import PASSES, purposes_of
+from explorer.rewrite import CompilationMode, Exactness, FunctionPassPipeline, PassRegistry
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Rewrite
-from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
-from explorer.tensor.rewriting.describing import describe_rules
+from explorer.tensor.rewriting import Profile, SweepRewriter, node_rewriter
 from explorer.tensor.rewriting.navigators import Order
-from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
+from explorer.tensor.rewriting.rewriters import (
+    FunctionRewriter,
+    LocalRewriter,
+    Rewriter,
+    Tracked,
+    check_tracks,
+    tracked_name,
+)
 from explorer.trace import TENSOR, RuleDescription
+from explorer.trace.reasons import ANY_OPERATOR, OR
 
 WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
 
@@ -131,3 +139,54 @@ class GraphPasses(PassRegistry[FunctionGraph]):
 
 passes = GraphPasses()
 """All passes of this package, by Glow's names."""
+
+
+@runtime_checkable
+class Pipeline(Protocol):
+    """Changes a graph, and can list its rules."""
+
+    def rewrite(self, graph: FunctionGraph) -> Any:
+        """Change the graph."""
+        ...
+
+    def rule_names(self) -> tuple[str, ...]:
+        """The names of all rules that it tries."""
+        ...
+
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        """The local rewriters that it applies."""
+        ...
+
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        """The rewriters of whole graphs that it applies."""
+        ...
+
+
+def describe_rules(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
+    """Descriptions of the rules of pipelines: local rules, then all others."""
+    found: dict[str, RuleDescription] = {}
+    for pipeline in pipelines:
+        for rewriter in (*pipeline.local_rewriters(), *pipeline.global_rewriters()):
+            found.setdefault(rewriter.label, _describe(rewriter))
+        for name in pipeline.rule_names():
+            found.setdefault(name, RuleDescription(name, name, (ANY_OPERATOR,), TENSOR, "real", "", ""))
+    return tuple(found.values())
+
+
+def _describe(rewriter: LocalRewriter | Rewriter) -> RuleDescription:
+    tracked = check_tracks(rewriter) if isinstance(rewriter, LocalRewriter) else None
+    first = ANY_OPERATOR if tracked is None else OR.join(dict.fromkeys(map(tracked_name, tracked)))
+    name = rewriter.label
+    return RuleDescription(
+        name, name, (first,), TENSOR, rewriter.exactness.value, rewriter.doc, rewriter.source, guarded=True
+    )
+
+
+DEFAULT_PIPELINE = FunctionPassPipeline.of_listed(PASSES[TENSOR])
+"""The passes that a graph goes through by default, whose entries are in `explorer.passes`.
+
+It brings the graph into one form before Glow's passes, which are in the order of Glow's source, and specializes it
+behind them. It omits the passes that cost time or digits with PyTorch's kernels. Passes that are for inference only say
+so in their configuration, so that one pipeline serves both modes. The passes on regression and pooling, which later
+versions of Glow do not have, come first and after the sinking.
+"""

@@ -1,4 +1,4 @@
-"""The state of a tensor graph after a step, kept as what changed since the step before."""
+"""The state of a tensor graph after a step, kept as changes since the step before, and the records of operators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -8,21 +8,37 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
-from explorer.graph import Graph, topological_order
+from explorer.backend import TorchLayer
+from explorer.graph import Graph, subclasses, topological_order
 from explorer.levels import LevelSnapshot
+from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.recording.kinds import look_of, plain_setting
 from explorer.tensor.torch_io.exporting import to_module
-from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.tensor.torch_io.whole_layers import NAMESPACE
+from explorer.trace import NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.trace.records import type_title
 
 Read = tuple[int, int]
 """A result: the number of the node, and the index of the result."""
 NO_TYPES: Mapping[Variable, ValueType] = MappingProxyType({})
+
+CONTRACTIONS = {
+    *("matmul", "mm", "bmm", "mv", "dot", "linear", "addmm", "addbmm", "baddbmm", "einsum"),
+    *("convolution", "conv1d", "conv2d", "conv3d"),
+}
+"""Operators that multiply matrices, or convolve."""
+COLLECTING = {
+    *("split", "split_with_sizes", "unbind", "chunk", "unfold", "diagonal"),
+    *("cat", "stack", "index", "index_select", "gather", "repeat_interleave", "roll", "flip"),
+}
+"""Operators that return parts of a tensor, or collect numbers of one or several tensors, in another order or twice."""
+MOVED = COLLECTING | {op._schema.name.rpartition("::")[2] for op in MOVES}
 
 
 @dataclass(slots=True, eq=False)
@@ -266,3 +282,24 @@ def _results(types: Sequence[ValueType]) -> dict[str, Any]:
 
 def _reads(variables: Iterable[Variable], ids: Mapping[Variable, int]) -> tuple[Read, ...]:
     return tuple((v.owner.id, v.index) if v.owner is not None else (ids[v], 0) for v in variables)
+
+
+def look_of(target: OpOverload) -> tuple[NodeKind, str]:
+    """The kind and the title of an operator, or of a layer if it is a whole layer of a circuit."""
+    name = target._schema.name.rpartition("::")[2]
+    if target.namespace == NAMESPACE:
+        kinds: dict[str, NodeKind] = {layer.__name__: layer.kind for layer in subclasses(TorchLayer)}
+        return kinds.get(name, "operator"), type_title(name)
+    return kind_of(name), name
+
+
+def kind_of(name: str) -> NodeKind:
+    """The kind of an operator that is no whole layer, by its name: `addmm`."""
+    return "matmul" if name in CONTRACTIONS else "view" if name in MOVED else "operator"
+
+
+def plain_setting(value: Any) -> Any:
+    """A setting of an operator as JSON has it: tuples as lists, other objects as text."""
+    if isinstance(value, tuple | list):
+        return [plain_setting(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

@@ -17,8 +17,7 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import ModuleTensor
 from explorer.tensor.graph.outputs import outputs_to_copy
 from explorer.tensor.ir.aliasing import destroys
-from explorer.tensor.ir.numbers import PythonNumber
-from explorer.tensor.ir.schemas import kernel, nested_results, split_call
+from explorer.tensor.ir.schemas import PythonNumber, kernel, nested_results, split_call
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 

@@ -6,7 +6,7 @@ import torch
 from explorer.rewrite import PassManager
 from explorer.tensor import Constant, FunctionGraph, to_module
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from tests.tensor.passes.checking import (
     assert_same_bits,
     check_reason,

@@ -6,7 +6,7 @@ import torch
 from explorer.rewrite import PassManager
 from explorer.tensor import Constant, FunctionGraph, call
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from tests.tensor.passes.checking import aten, check_pass, check_reason, ops, read, reasons, run, tensor
 
 SHAPES = {"x": (6, 4), "v": (5,), "i": "i64[2]"}

@@ -9,7 +9,7 @@ import explorer
 from explorer.rewrite import PassManager
 from explorer.tensor import FunctionGraph, from_module, to_module
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from explorer.tensor.rules import canonicalize, optdb
 from tests.tensor.passes.checking import check_reason, graph_pass, ops, read
 

@@ -17,7 +17,7 @@ from explorer.rewrite import (
 )
 from explorer.tensor import FunctionGraph, Observer, call, to_module
 from explorer.tensor.passes import GraphPass, GraphPasses, passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from explorer.tensor.rewriting import Rewriter
 from explorer.tensor.rules import canonicalize
 from explorer.trace import StepStarted

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from explorer.tensor.rules import overwrite
 from tests.fuzzing import examples
 from tests.tensor.models import plain_kernels

@@ -10,7 +10,7 @@ from torch import nn
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from tests.tensor.models import each, example, plain_kernels
 from tests.tensor.quantization import pt2e
 from tests.tensor.quantization.building import A, B, aten, manager, ops, optimize, reals, reasons, results, run

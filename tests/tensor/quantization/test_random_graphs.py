@@ -7,7 +7,7 @@ import torch
 from explorer.rewrite import Exactness, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.base import DEFAULT_PIPELINE
 from tests.fuzzing import seeded
 from tests.tensor.quantization.building import SHAPE, A, B, C, aten, exactness, integers, manager, results, run, values
 

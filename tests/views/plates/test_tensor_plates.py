@@ -8,7 +8,7 @@ from torch import Tensor, nn
 import explorer
 from explorer.templates import gallery
 from explorer.tensor.ir.schemas import overloads
-from explorer.tensor.recording.kinds import look_of
+from explorer.tensor.recording.tensor_snapshot import look_of
 from explorer.views import TraceIndex, picture
 from explorer.views.plates.cells import plates_of
 from explorer_widgets.schema import NodeView, PictureView
