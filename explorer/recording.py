@@ -67,13 +67,12 @@ def _program() -> LoweredLevel:
 
 
 def _kernels() -> LoweredLevel:
-    from explorer.runtime.recording.kernel_passes import KERNELS_PIPELINE, passes
-    from explorer.runtime.recording.record_kernels import TILE_ROWS, record_kernels
+    from explorer.runtime.recording.record_kernels import KERNELS_PIPELINE, TILE_ROWS, passes, record_kernels
 
     return LoweredLevel(
         record=record_kernels,
         passes=passes,
-        passes_module="explorer.runtime.recording.kernel_passes",
+        passes_module="explorer.runtime.recording.record_kernels",
         pipeline=KERNELS_PIPELINE,
         options=set(),
         rows=TILE_ROWS,

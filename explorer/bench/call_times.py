@@ -16,8 +16,7 @@ from explorer.runtime.native.evaluating import Kernels
 from explorer.runtime.native.native_program import NativeProgram
 from explorer.runtime.native.structures import NativeCircuit
 from explorer.runtime.plan import KernelCall
-from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot
-from explorer.runtime.recording.running import StepBackend
+from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot, StepBackend
 from explorer.timings import CPU, LAYER, SUM, WHOLE, Estimate, Timing
 from explorer.trace import Trace
 

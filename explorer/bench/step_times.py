@@ -15,7 +15,7 @@ from explorer.bench.roofs import with_roofs_of_steps
 from explorer.errors import CircuitError
 from explorer.runtime import FastCircuit
 from explorer.runtime.backends import NativeBackend
-from explorer.runtime.recording.running import StepBackend
+from explorer.runtime.recording.kernels_snapshot import StepBackend
 from explorer.timings import CPU, FORWARD, STEPS, SWEEP, Run, default_steps
 from explorer.trace import Trace
 

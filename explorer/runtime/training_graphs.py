@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.errors import LoweringError
 from explorer.runtime.graphs import CAPTURING, WARMUPS, preparing
-from explorer.runtime.refusing import refuse_unusual_gradients
+from explorer.runtime.memory import refuse_unusual_gradients
 
 Step = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 """From x to outputs with gradients, to another tensor, and to flags, without waiting for the device."""

@@ -95,7 +95,7 @@ def launch(
 
 @pytest.mark.parametrize("compiled", [80], indirect=True)
 def test_every_kernel_compiles(compiled: dict[str, int]):
-    from explorer.runtime.comparing import kernel
+    from explorer.runtime import compare_kernel as kernel
     from explorer.runtime.cuda import backward_kernels, kernels
 
     launch("cp", "categorical", size=(2, 2))

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from explorer.errors import BackendWarning
 from explorer.runtime import graphs, training_graphs
-from explorer.runtime.comparing.comparison import Comparison
 from explorer.runtime.graphs import CudaGraphs
+from explorer.runtime.snapshots import Comparison
 from explorer.runtime.training_graphs import TrainingGraphs
 
 

@@ -8,8 +8,7 @@ from explorer.errors import LoweringError
 from explorer.graph import Graph
 from explorer.runtime.plan import KernelCall, Kind, Plan, lower_to_plan, run_passes
 from explorer.runtime.plan.order import depth_first, with_slots, without_unused
-from explorer.runtime.plan.passes import combine_tables
-from explorer.runtime.plan.products import multiply_densities, multiply_within_sums, split_products
+from explorer.runtime.plan.passes import combine_tables, multiply_densities, multiply_within_sums, split_products
 from explorer.symbolic import CircuitBuilder
 from explorer.templates import gallery, load_named
 from tests.symbolic.building import coin

@@ -15,8 +15,8 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, RuleError, ValueRangeError
 from explorer.levels import StatePass
 from explorer.runtime.plan import Plan, lower_to_plan, run_passes
-from explorer.runtime.recording.kernel_passes import passes
 from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot
+from explorer.runtime.recording.record_kernels import passes
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,

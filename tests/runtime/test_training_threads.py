@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
-from explorer.runtime import fast
+from explorer.runtime import fast, memory
 from explorer.runtime.memory import allocate
-from explorer.runtime.native import threads as native_threads, training, workspaces
+from explorer.runtime.native import threads as native_threads, training
 from explorer.runtime.native.library import load_library
 from explorer.runtime.native.structures import NativeBackwardCall, NativeForwardCall
 from explorer.runtime.native.threads import CALLERS, call_in_threads, find_start_team
@@ -200,7 +200,7 @@ def test_a_step_computes_in_the_memory_of_the_one_before(
     try:
         for _ in range(2):
             gradients(made, x)
-        monkeypatch.setattr(workspaces, "allocate", lambda size: sizes.append(size) or allocate(size))
+        monkeypatch.setattr(memory, "allocate", lambda size: sizes.append(size) or allocate(size))
         gradients(made, x)
     finally:
         gc.enable()

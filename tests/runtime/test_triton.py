@@ -325,7 +325,7 @@ def test_values_of_a_slot_are_read_before_another_call_gets_it():
 
 @runs_kernels
 def test_the_kernel_that_compares_memory():
-    from explorer.runtime.comparing.kernel import compare
+    from explorer.runtime.compare_kernel import compare
 
     left = torch.arange(100, dtype=torch.int32, device=DEVICE)
     for at, count, differs in ((0, 0, 0), (3, 60, 1), (59, 60, 1), (60, 60, 0), (99, 60, 0), (64, 36, 0), (99, 100, 1)):

@@ -8,17 +8,18 @@ import torch
 from torch import Tensor
 
 from explorer.runtime.cuda import backward_kernels as kernels
-from explorer.runtime.cuda.blocks import (
+from explorer.runtime.cuda.launch_evaluation import Evaluation
+from explorer.runtime.cuda.launches import (
     MAX_IN,
     MIN_BLOCK,
     PRECISION,
+    Launch,
+    LaunchIndices,
     blocks,
     distance,
     power_of_two,
     rows_beside,
 )
-from explorer.runtime.cuda.launch_evaluation import Evaluation
-from explorer.runtime.cuda.launches import Launch, LaunchIndices
 from explorer.runtime.graphs import launcher
 from explorer.runtime.plan import Kind
 

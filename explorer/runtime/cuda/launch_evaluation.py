@@ -8,13 +8,17 @@ from torch import Tensor
 
 from explorer.runtime.constants import TOLERANCE
 from explorer.runtime.cuda import kernels
-from explorer.runtime.cuda.blocks import (
+from explorer.runtime.cuda.launches import (
     MAX_IN,
     MAX_OUT,
     MIN_BLOCK,
     PER_WARP,
     PER_WARP_TUCKER,
     PRECISION,
+    Launch,
+    Launches,
+    LaunchIndices,
+    Placed,
     blocks,
     distance,
     matrix_rows,
@@ -22,7 +26,6 @@ from explorer.runtime.cuda.blocks import (
     power_of_two,
     rows_beside,
 )
-from explorer.runtime.cuda.launches import Launch, Launches, LaunchIndices, Placed
 from explorer.runtime.graphs import launcher
 from explorer.runtime.grouped.group_evaluation import MAX_DENSITIES
 from explorer.runtime.grouped.kernels import Values, from_logarithms

@@ -14,13 +14,12 @@ from torch import Tensor, nn
 
 from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
-from explorer.runtime.cuda.blocks import shared_bytes, tucker_bytes
-from explorer.runtime.cuda.launches import Placed, place_launches, plan_launches
+from explorer.runtime.cuda.launches import Placed, place_launches, plan_launches, shared_bytes, tucker_bytes
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining
+from explorer.runtime.memory import in_memory, refuse_unusual_gradients
 from explorer.runtime.packed import readable
 from explorer.runtime.plan import Kind, lower_to_plan, run_training_passes
-from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
 from explorer.runtime.training_graphs import TrainingGraphs
 
 TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import TOLERANCE, Constants
+from explorer.runtime.memory import Workspaces
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.library import TILE_ROWS
 from explorer.runtime.native.structures import NativeEvaluationCall, NativeInput, NativeShare
 from explorer.runtime.native.threads import THREAD_ROWS, call_in_threads, num_threads
-from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.plan import Kind, Plan, with_slots
 from explorer.runtime.work import measure_work
 

@@ -12,11 +12,11 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.constants import Constants, pack_constants
+from explorer.runtime.memory import Workspaces
 from explorer.runtime.native.arrays import make_arrays
 from explorer.runtime.native.build import BuildError
 from explorer.runtime.native.evaluating import CallShares, Kernels
 from explorer.runtime.native.library import load_doubles, load_library, make_input
-from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.packed import Answer, Packed, PackedProgram
 from explorer.runtime.plan import Plan, lower_to_plan, run_passes
 from explorer.runtime.snapshots import Snapshot

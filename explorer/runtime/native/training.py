@@ -21,7 +21,7 @@ from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE
 from explorer.runtime.doubles import DoubleRows, DoubleTraining, in_doubles, parameters_in_doubles
 from explorer.runtime.kernel_types import LINE_BYTES, SINGLE
-from explorer.runtime.memory import Memory, align
+from explorer.runtime.memory import Memory, Workspaces, align, in_memory, refuse_unusual_gradients
 from explorer.runtime.native.library import TILE_ROWS, load_library, make_input
 from explorer.runtime.native.structures import (
     NativeBackwardCall,
@@ -32,9 +32,7 @@ from explorer.runtime.native.structures import (
 )
 from explorer.runtime.native.threads import call_in_threads, num_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
-from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.plan import states_of
-from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
 
 BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
 

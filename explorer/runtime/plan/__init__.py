@@ -11,7 +11,12 @@ from explorer.runtime.plan.kernel_calls import (
 )
 from explorer.runtime.plan.lowering import (
     MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES,
+    input_table as input_table,
+    layer_of as layer_of,
     lower_to_plan as lower_to_plan,
+    num_states as num_states,
+    states_of as states_of,
+    units_read as units_read,
 )
 from explorer.runtime.plan.order import (
     SlotStep as SlotStep,
@@ -23,11 +28,4 @@ from explorer.runtime.plan.passes import (
     PlanPass as PlanPass,
     run_passes as run_passes,
     run_training_passes as run_training_passes,
-)
-from explorer.runtime.plan.sources import (
-    input_table as input_table,
-    layer_of as layer_of,
-    num_states as num_states,
-    states_of as states_of,
-    units_read as units_read,
 )

@@ -1,1 +1,0 @@
-"""Comparing tensors on CUDA with copies of them: all in one launch of a kernel."""
