@@ -114,8 +114,7 @@ def unfolded_circuit(layers: int) -> "tuple[FunctionGraph, int]":
 def _time(case: str, graph: "FunctionGraph", layers: int) -> LoweringTime:
     from explorer.program.editing import WorkingProgram
     from explorer.program.lowering import lower
-    from explorer.program.passes import passes
-    from explorer.program.passes.pipelines import MEMORY_PIPELINE
+    from explorer.program.passes import MEMORY_PIPELINE, passes
     from explorer.rewrite import PassManager
 
     started = process_time()

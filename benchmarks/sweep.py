@@ -10,9 +10,8 @@ from rich.table import Table
 
 from explorer.app.circuits import load_circuit
 from explorer.bench.candidates import time_candidates
-from explorer.bench.circuit_times import NAMES_OF_MODES
+from explorer.bench.circuit_times import NAMES_OF_MODES, Reference, native_bytes
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
-from explorer.bench.step_times import Reference, native_bytes
 from explorer.compiler import record
 from explorer.errors import ValueRangeError, check_name
 from explorer.options import PRESETS

@@ -53,8 +53,7 @@ def _tensor() -> LoweredLevel:
 
 
 def _program() -> LoweredLevel:
-    from explorer.program.passes import passes
-    from explorer.program.passes.pipelines import MEMORY_PIPELINE
+    from explorer.program.passes import MEMORY_PIPELINE, passes
     from explorer.program.recording.record_program import record_program
 
     return LoweredLevel(

@@ -1,6 +1,13 @@
 """Times of a circuit after the steps of its compilation, on CPU and CUDA. Peers are compared in `benchmarks/`."""
 
-from explorer.bench.circuit_times import measure_backends as measure_backends, measure_modes as measure_modes
+from explorer.bench.circuit_times import (
+    BATCH_SIZES as BATCH_SIZES,
+    measure_backends as measure_backends,
+    measure_modes as measure_modes,
+    measure_steps as measure_steps,
+    measure_sweep as measure_sweep,
+    require_circuit as require_circuit,
+)
 from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleaved as time_interleaved
 from explorer.bench.layer_times import measure_layers as measure_layers
 from explorer.bench.machine import (
@@ -17,12 +24,6 @@ from explorer.bench.recorded import (
     recorded_runs as recorded_runs,
     runs_from_json as runs_from_json,
     save_runs as save_runs,
-)
-from explorer.bench.step_times import (
-    BATCH_SIZES as BATCH_SIZES,
-    measure_steps as measure_steps,
-    measure_sweep as measure_sweep,
-    require_circuit as require_circuit,
 )
 from explorer.bench.stopwatch import clock_for as clock_for
 from explorer.bench.worker import Worker as Worker, WorkerState as WorkerState

@@ -7,8 +7,7 @@ from benchmarks.program_times import unfolded_circuit
 from explorer.program.editing import WorkingProgram
 from explorer.program.ir.verify import ALIGNMENT
 from explorer.program.lowering import lower
-from explorer.program.passes import passes
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.passes import MEMORY_PIPELINE, passes
 from explorer.rewrite import PassManager
 from tests.benchmarks.test_measurements import text_of
 from tests.counting import num_calls

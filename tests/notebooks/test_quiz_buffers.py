@@ -6,7 +6,7 @@ from itertools import combinations, product
 import pytest
 
 from explorer.program import Program, parse_program, plan_memory
-from explorer.program.memory.memory_record import memory_record
+from explorer.program.memory.sharing import memory_record
 from explorer.trace import MemoryRecord
 from tests.notebooks.quiz import ANSWERS, QUESTIONS, says
 from tests.program.programs import after

@@ -7,7 +7,7 @@ from explorer.bench.usage import measure_usage
 from explorer.program.ir.instructions import Call, Way
 from explorer.program.lowering import lower
 from explorer.program.memory.planning import call_bytes, peak_bytes
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.passes import MEMORY_PIPELINE
 from explorer.program.running.executor import Executor
 from explorer.tensor import FunctionGraph, TensorType, Variable, call, to_module
 from tests.program.programs import after, arguments_of, assert_computes

@@ -6,7 +6,7 @@ Slices and insertions are views and `cat` here, so that counts differ where Glow
 import pytest
 import torch
 
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.passes import MEMORY_PIPELINE
 from tests.program.programs import after, kinds, program_of
 from tests.program.test_passes import run
 

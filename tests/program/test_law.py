@@ -5,7 +5,7 @@ import torch
 
 from explorer.program.lowering import lower
 from explorer.program.memory.planning import plan_memory
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.passes import MEMORY_PIPELINE
 from explorer.rewrite import CompilationMode
 from explorer.templates import gallery
 from explorer.tensor import from_module

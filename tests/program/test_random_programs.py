@@ -8,7 +8,7 @@ from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.verify import verify
 from explorer.program.lowering import lower
 from explorer.program.memory.planning import peak_bytes, plan_memory
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.passes import MEMORY_PIPELINE
 from explorer.program.running.executor import Executor
 from explorer.tensor import to_module
 from explorer.tensor.rules import optdb

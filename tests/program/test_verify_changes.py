@@ -15,8 +15,7 @@ from explorer.program.ir.instructions import Access, Alloc, Call, Dealloc, Role,
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import MemoryUse, verify
 from explorer.program.memory.planning import plan_memory
-from explorer.program.passes import passes
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.passes import MEMORY_PIPELINE, passes
 from explorer.rewrite import FunctionPassPipeline, PassManager
 from tests.fuzzing import seeded
 from tests.program.programs import program_of

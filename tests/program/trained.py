@@ -9,7 +9,7 @@ from explorer.program import lower_joint
 from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import verify
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.passes import MEMORY_PIPELINE
 from explorer.program.running.executor import Executor, copy_values
 from explorer.tensor import FunctionGraph, to_module
 from explorer.tensor.torch_io.exporting import operators_of

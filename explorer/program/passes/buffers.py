@@ -9,7 +9,7 @@ from explorer.program.ir.program import Program
 from explorer.program.ir.spans import are_same_elements, fills
 from explorer.program.ir.types import BufferType
 from explorer.program.memory.sharing import Lives, why_copied, why_not_in_place, why_not_overwritten
-from explorer.program.passes.base import program_pass
+from explorer.program.passes import program_pass
 
 
 @program_pass("MakeWeightsConst")

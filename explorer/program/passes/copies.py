@@ -13,7 +13,7 @@ from explorer.program.ir.program import Program
 from explorer.program.ir.results import results_of
 from explorer.program.ir.types import BufferType
 from explorer.program.memory.sharing import Lives
-from explorer.program.passes.base import program_pass
+from explorer.program.passes import program_pass
 from explorer.tensor.ir.ops import Op
 
 CAT = torch.ops.aten.cat.default

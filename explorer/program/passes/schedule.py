@@ -12,7 +12,7 @@ from explorer.program.ir.instructions import Alloc, Call, Dealloc, Stack, View, 
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import Bundle, why_not_elementwise
 from explorer.program.memory.planning import MAX_LIVE_PAIRS, MemoryPlan, plan_memory
-from explorer.program.passes.base import program_pass
+from explorer.program.passes import program_pass
 
 
 @program_pass("HoistDealloc")

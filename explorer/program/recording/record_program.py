@@ -25,10 +25,8 @@ from explorer.program.editing import WorkingProgram
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import verify
 from explorer.program.lowering import lower, lower_joint
-from explorer.program.passes import passes
-from explorer.program.passes.pipelines import MEMORY_PIPELINE
-from explorer.program.recording.gradients import learned_of, run_source_with_gradients
-from explorer.program.recording.program_snapshot import ProgramSnapshot
+from explorer.program.passes import MEMORY_PIPELINE, passes
+from explorer.program.recording.program_snapshot import ProgramSnapshot, learned_of, run_source_with_gradients
 from explorer.program.running.module import to_program_module
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor.facts import parameter_graphs
