@@ -1,5 +1,7 @@
-"""`circuit-explorer gallery` and `rules`: the named circuits, and the passes of a level with their rules."""
+"""`circuit-explorer gallery`, `rules` and `validate`: named circuits, rules of a level, whether a trace is valid."""
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,6 +9,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import notes, print_text, results
 from explorer.app.commands.trace import LEVELS_TEXT
+from explorer.errors import FormError
 from explorer.trace import COMPILED
 
 if TYPE_CHECKING:
@@ -65,3 +68,23 @@ def passes_of_level(level: str) -> "list[PassRules]":
         )
         for name, purpose in purposes.items()
     ]
+
+
+def validate(
+    file: Annotated[Path | None, typer.Argument(help="a trace file", show_default=False)] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="print the JSON schema of trace files")] = False,
+) -> None:
+    """Say whether a file is a trace that can be read; if not, the first error and its place (exit code 2)."""
+    from explorer.trace.file_types import trace_schema
+    from explorer.trace.trace_files import load_trace
+
+    if schema:
+        print_text(json.dumps(trace_schema(), indent=1))
+        return
+    if file is None:
+        raise FormError("expected a trace file, or --schema")
+    trace = load_trace(file)
+    level = trace.level.name
+    subject = trace.options.get("subject") or "a circuit"
+    count = len(trace.steps)
+    print_text(f"{file} is a trace of {subject} at the level {level}, {count} step{'s' * (count != 1)}")

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from explorer.app.foreign_files import RECORD_MODULE
+from explorer.app.circuits import RECORD_MODULE
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError, LearningError, listed
