@@ -152,8 +152,9 @@ def test_lesson_runs_its_clicks_reach_python_and_its_pictures_are_saved(page: "P
     view.scroll_into_view_if_needed()
     view.locator(".ce-box").first.wait_for()
     assert page.locator(".jp-RenderedImage:visible").count() == 0  # the image for readers without widgets is hidden
-    page.keyboard.press("ArrowRight")  # it is the notebook's while the view has no focus
     slider = view.locator("input[type=range]")
+    view.locator("input[type=range][aria-valuetext^='Step 3 of ']").wait_for()  # Python knows it before the page
+    page.keyboard.press("ArrowRight")  # it is the notebook's while the view has no focus
     assert slider.input_value() == "3"
     slider.focus()
     page.keyboard.press("ArrowRight")
