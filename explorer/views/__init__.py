@@ -16,6 +16,7 @@ from explorer.views.closeup import (
     values_view as values_view,
     with_values as with_values,
 )
+from explorer.views.closeup.values import query_view as query_view
 from explorer.views.comparing import (
     Counterparts as Counterparts,
     TraceDifference as TraceDifference,
@@ -41,11 +42,6 @@ from explorer.views.details import (
     match_details as match_details,
     near_misses as near_misses,
     why_not as why_not,
-)
-from explorer.views.film import (
-    calls_of as calls_of,
-    film as film,
-    sentence_of as sentence_of,
 )
 from explorer.views.fold_level import (
     fold_level as fold_level,
@@ -80,6 +76,7 @@ from explorer.views.picture import (
     picture as picture,
 )
 from explorer.views.plates.cells import image_of as image_of
+from explorer.views.plates.drawing import thumbnail as thumbnail
 from explorer.views.plates.lens import (
     WHAT_IF as WHAT_IF,
     add_what_ifs as add_what_ifs,
@@ -94,7 +91,6 @@ from explorer.views.predicting import (
     question_about as question_about,
     questions as questions,
 )
-from explorer.views.queries import query_view as query_view
 from explorer.views.question_view import question_view as question_view
 from explorer.views.recording import (
     PictureKey as PictureKey,
@@ -104,9 +100,14 @@ from explorer.views.recording import (
 )
 from explorer.views.request import PatternTrial as PatternTrial
 from explorer.views.static_svg import static_svg as static_svg
-from explorer.views.steps import hide_results as hide_results, steps as steps
+from explorer.views.steps import (
+    calls_of as calls_of,
+    film as film,
+    hide_results as hide_results,
+    sentence_of as sentence_of,
+    steps as steps,
+)
 from explorer.views.story import SLIDES as SLIDES, SlidesName as SlidesName, slide_at as slide_at, story as story
-from explorer.views.thumbnail import thumbnail as thumbnail
 from explorer.views.timing_words import (
     SpeedUp as SpeedUp,
     conditions as conditions,

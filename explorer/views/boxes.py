@@ -1,4 +1,4 @@
-"""Boxes, each some nodes drawn as one, and their content: title, detail, kind, folds, bytes, names."""
+"""Boxes, each some nodes drawn as one, and their content: title, detail, kind, folds, bytes, names; as a table."""
 
 import zlib
 from collections.abc import Sequence
@@ -13,8 +13,9 @@ from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import Grid
 from explorer.views.scopes import node_scopes
 from explorer.views.states import ABSENT, IntArray, State
-from explorer.views.words import list_text, plural, scope_text
-from explorer_widgets.schema import Change, NodeKind
+from explorer.views.words import bytes_text, list_text, plural, scope_text
+from explorer_widgets.schema import Change, EdgeView, HullView, NodeKind, NodeView, TableView
+from explorer_widgets.theme import KINDS
 
 ShownMode = Literal["before", "after", "diff"]
 
@@ -27,6 +28,22 @@ MAX_TITLE = 18
 """Maximum number of characters of a title with the variables of a layer."""
 MAX_NAMED = 2_000
 """Layers have their variables in their titles up to this many layers; finding them takes time for each."""
+
+COLUMNS = (
+    "box",
+    "what",
+    "details",
+    "kind",
+    "level",
+    "layers",
+    "slices",
+    "change",
+    "value",
+    "matched",
+    "signs",
+    "reads",
+    "matches",
+)
 
 
 @dataclass(frozen=True)
@@ -231,3 +248,49 @@ def name_of(index: TraceIndex, layer: int) -> str:
 def names_of(index: TraceIndex, layers: Sequence[int]) -> list[str]:
     """Return the name of each layer; a negative id is a slice of an unknown layer."""
     return [name_of(index, layer) if layer >= 0 else "" for layer in layers]
+
+
+def table_of(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView]) -> TableView:
+    """Return the table of a picture."""
+    reads: dict[str, list[str]] = {node["id"]: [] for node in nodes}
+    for edge in edges:
+        reads[edge["target"]].append(edge_text(edge))
+    matches: dict[str, list[str]] = {node["id"]: [] for node in nodes}
+    for hull in hulls:
+        for name in hull["nodes"]:
+            matches[name].append(hull_text(hull))
+    rows = [[*node_cells(node), "; ".join(reads[node["id"]]), "; ".join(matches[node["id"]])] for node in nodes]
+    return {"columns": list(COLUMNS), "rows": rows}
+
+
+def node_cells(node: NodeView) -> list[str]:
+    """Return the data of a box without its arrows and hulls."""
+    return [
+        node["id"],
+        node["title"],
+        node["detail"],
+        KINDS[node["kind"]].words,
+        str(node["level"]),
+        str(node["count"]),
+        str(node["folds"]),
+        node["change"],
+        node["fill_text"],
+        "yes" if node["matched"] else "",
+        "; ".join(f"{badge['sign']} {badge['text']}" for badge in node["badges"]),
+    ]
+
+
+def edge_text(edge: EdgeView) -> str:
+    """Describe an arrow at its target: `n3: 2 edges, kept, gather, 64 B copied`."""
+    parts = [plural(edge["count"], "edge"), edge["change"]]
+    if edge["read"]:
+        parts.append(edge["read"])
+    if edge["copied_bytes"]:
+        parts.append(f"{bytes_text(edge['copied_bytes'])} copied")
+    return f"{edge['source']}: {', '.join(parts)}"
+
+
+def hull_text(hull: HullView) -> str:
+    """Describe a hull: `lost Candecomp (lost to SumCollapse ...)`."""
+    reason = f" ({hull['reason']})" if hull["reason"] else ""
+    return f"{hull['kind']} {hull['label']}{reason}"

@@ -8,7 +8,7 @@ from explorer.graph import Graph
 from explorer.trace import SHARING_WORDS, BufferRecord, MemoryRecord, NodeRecord
 from explorer.views.boxes import ShownMode
 from explorer.views.index import TraceIndex, cached
-from explorer.views.layer_spans import layer_spans, layer_words, undrawn_layers
+from explorer.views.layer_timings import layer_spans, layer_words, undrawn_layers
 from explorer.views.looks import css
 from explorer.views.plates.pen import path, rectangle
 from explorer.views.words import bytes_text, list_text, plural

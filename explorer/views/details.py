@@ -9,11 +9,10 @@ from explorer.errors import CircuitError, UnknownNameError
 from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
 from explorer.views.boxes import box_id, names_of, number_bytes, parameter_count
 from explorer.views.buffers import memory_section
-from explorer.views.changes import match_roles
 from explorer.views.closeup import closeup
-from explorer.views.index import TraceIndex, owner
+from explorer.views.index import TraceIndex, match_roles, owner
 from explorer.views.lanes import where_text
-from explorer.views.layer_spans import layer_section
+from explorer.views.layer_timings import layer_section
 from explorer.views.score.words import seam_rows
 from explorer.views.states import State
 from explorer.views.timing_words import roof_share_text

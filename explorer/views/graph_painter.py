@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from explorer.views.boxes import Box, ShownMode
+from explorer.views.boxes import Box, ShownMode, edge_text
 from explorer.views.lines import Place, Point, Spot, add_lines, arrow_head, curve, direct, label_of, spots_by_id
 from explorer.views.looks import box_look, css, dashes, ink_on, line_look
 from explorer.views.places import grid_of, places_of
 from explorer.views.request import Request
-from explorer.views.tables import edge_text
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import ColourBy, EdgeView, HullView, LegendItem, LookView, Mode, NodeView, PictureView
 from explorer_widgets.theme import HULLS, KINDS

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.views.boxes import Box, Boxes, ShownMode, box_id, with_folds
-from explorer.views.changes import CHANGED, CHANGES, KEPT, match_roles, node_changes
-from explorer.views.index import TraceIndex, cached
+from explorer.views.index import CHANGED, CHANGES, KEPT, TraceIndex, cached, match_roles, node_changes
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.scopes import scope_numbers
 from explorer.views.score.calls import sources_at

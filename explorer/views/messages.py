@@ -6,9 +6,8 @@ import numpy as np
 
 from explorer.trace import OperatorApplied, Refusal, RefusalKind, Step, tries
 from explorer.views.boxes import Box, ShownMode
-from explorer.views.changes import ADDED, CHANGED, REMOVED, node_changes
 from explorer.views.grouping import MAX_DRAWN_BOXES
-from explorer.views.index import TraceIndex
+from explorer.views.index import ADDED, CHANGED, REMOVED, TraceIndex, node_changes
 from explorer.views.memory_words import before_memory, memory_change_of
 from explorer.views.request import closest
 from explorer.views.words import ordinal, plural

@@ -16,6 +16,7 @@ from explorer.views.boxes import (
     is_shown,
     kind_of_box,
     state_of_box,
+    table_of,
     title_of,
 )
 from explorer.views.buffers import buffers_of
@@ -32,7 +33,6 @@ from explorer.views.places import grid_of
 from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, PatternTrial, Request
 from explorer.views.score.painter import ScorePainter
-from explorer.views.tables import table_of
 from explorer.views.words import (
     BADGE_TEXTS,
     CHANGE_TEXTS,

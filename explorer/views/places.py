@@ -17,9 +17,9 @@ from typing import Literal
 import numpy as np
 
 from explorer.views.boxes import Box, Boxes
+from explorer.views.crossings import pull_up
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
-from explorer.views.layered import pull_up
 from explorer.views.layout import GAP, MARGIN, WIDE_ROW_GAP, Grid, layout
 from explorer.views.states import IntArray, State
 from explorer_widgets.schema import GroupBy

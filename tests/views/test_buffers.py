@@ -18,7 +18,7 @@ import explorer
 from explorer.trace import BufferRecord, MemoryRecord
 from explorer.views import TraceIndex, cost_strip, details, film, picture, recording, static_svg
 from explorer.views.buffers import buffers_height, buffers_of, buffers_svg, listing_of, memory_text, state_of_buffers
-from explorer.views.layer_spans import MAX_SPANS, layer_spans, undrawn_layers
+from explorer.views.layer_timings import MAX_SPANS, layer_spans, undrawn_layers
 from explorer.views.messages import caption_of
 from explorer_widgets.schema import BuffersView, LayerSpanView
 from tests.needed import is_missing

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from explorer.views import COLOURS, GROUPINGS, MODES, picture, steps
+from explorer.views.boxes import COLUMNS, edge_text, hull_text, node_cells
 from explorer.views.grouping import boxes_of
-from explorer.views.tables import COLUMNS, edge_text, hull_text, node_cells
 from tests.views.showing import SMALL, every_step, index_of
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from inline_snapshot import snapshot
 
-from explorer.views.layered import columns, count_crossings, order_rows, pull_up, split_rows
-from explorer.views.layout import Grid, layout
+from explorer.views.crossings import count_crossings, order_rows, pull_up, split_rows
+from explorer.views.layout import Grid, columns, layout
 from tests.counting import num_calls
 
 GRID = Grid(160.0)

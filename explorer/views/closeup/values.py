@@ -1,4 +1,4 @@
-"""Values of a circuit on some inputs: outputs after each step, values of layers; digits as inputs to pick."""
+"""Values of a circuit on some inputs: outputs after each step, values of layers; digits to pick, and the pad."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from explorer.views.plates.cells import UNKNOWN, image_of, plates_of
 from explorer.views.plates.geometry import Grid
 from explorer.views.scopes import node_scopes, slice_scopes
 from explorer.views.words import plural
-from explorer_widgets.schema import VERSION, RunView, ValuesView
+from explorer_widgets.schema import VERSION, ImageView, QueryView, RunView, ValuesView
 
 GLYPHS = {
     "0": (".###.", "#...#", "#...#", "#...#", "#...#", "#...#", ".###."),
@@ -27,6 +27,9 @@ HEIGHT, WIDTH = 7, 5
 DIGITS = {"float32": 5, "complex64": 5, "float64": 10, "complex128": 10}
 """Significant digits of an output by its dtype: those that do not depend on the order of sums."""
 OTHER_DIGITS = 3
+
+Rows = Sequence[tuple[str, Sequence[float]]]
+"""Rows (D,) with their names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,3 +195,46 @@ def digits_on(grid: Grid) -> dict[str, NDArray[np.float64]]:
         image[:, top : top + scale * HEIGHT, left : left + scale * WIDTH] = glyph
         found[name] = image.ravel()
     return found
+
+
+def query_view(
+    index: TraceIndex,
+    x: Sequence[float],
+    observed: Sequence[bool],
+    *,
+    most: float,
+    step: float = 1.0,
+    number: int = 0,
+    answers: Rows = (),
+    note: str = "",
+    chosen: int = 0,
+) -> QueryView | None:
+    """Return the pad with the observed entries of x (D,), and rows (D,) as images; None unless variables are pixels.
+
+    D is the number of variables of the circuit after a step: the last pixels, which it may not read, are 0. `most` is
+    the largest value of a pixel, `step` the smallest difference of two; `number` that of the evidence that the rows
+    answer, `chosen` the position of the chosen row.
+    """
+    image = image_of(index, len(x))
+    if image is None:
+        return None
+    digits: Mapping[str, Sequence[float]] = {
+        name: (pixels * most).tolist() for name, pixels in digits_on(image).items()
+    }
+    return {
+        "version": VERSION,
+        "image": image.shape,
+        "most": most,
+        "step": step,
+        "examples": _images(list(digits.items()), image),
+        "x": image.fill(map(float, x)),
+        "observed": [int(known) for known in observed] + [0] * (image.size - len(observed)),
+        "n": number,
+        "answers": _images(answers, image),
+        "note": note,
+        "chosen": chosen,
+    }
+
+
+def _images(rows: Rows, image: Grid) -> list[ImageView]:
+    return [{"label": label, "x": image.fill(float(f"{value:.4g}") for value in row)} for label, row in rows]

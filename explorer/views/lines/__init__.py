@@ -4,8 +4,7 @@ They are decided here once: the interactive view, SVG and PNG draw the same poin
 """
 
 from explorer.views.lines.drawing import add_lines, add_outlines, arrow_head, curve, label_of, overlap, spots_by_id
-from explorer.views.lines.passages import STACK, Place, Point, Spot
-from explorer.views.lines.routes import direct, routes
+from explorer.views.lines.routes import STACK, Place, Point, Spot, direct, routes
 
 __all__ = [
     "STACK",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from explorer.views.lines.passages import STACK, Place, Point, Spot
-from explorer.views.lines.routes import MAX_ROUTED_BOXES, MAX_SPREAD_ARROWS, routes
+from explorer.views.lines.routes import MAX_ROUTED_BOXES, MAX_SPREAD_ARROWS, STACK, Place, Point, Spot, routes
 from explorer_widgets.schema import EdgeView, HullView, NodeView
 
 Rect = tuple[float, float, float, float]

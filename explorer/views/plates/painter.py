@@ -18,9 +18,9 @@ from explorer.views.plates.drawing import (
     stage_of,
     wiring_of,
 )
-from explorer.views.plates.labels_svg import word_rects
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
+from explorer.views.plates.pen import word_rects
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from explorer.trace import Refusal, RefusalKind, Rewritten
 from explorer.views.boxes import results_text
-from explorer.views.changes import CHANGED, node_changes
-from explorer.views.index import TraceIndex, cached
+from explorer.views.index import CHANGED, TraceIndex, cached, node_changes
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, plates_of
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural

@@ -8,8 +8,21 @@ from math import log2
 from explorer.views.graph_painter import hull_element, tag_element, tag_width
 from explorer.views.lines import Place, overlap
 from explorer.views.looks import css
-from explorer.views.plates.labels_svg import STYLE as LABEL_STYLE, Words, bar_element, bar_elements, words_of
-from explorer.views.plates.pen import Rect, curve, path, polyline, rectangle, round_rectangle, short, words
+from explorer.views.plates.pen import (
+    STYLE as LABEL_STYLE,
+    Rect,
+    Words,
+    bar_element,
+    bar_elements,
+    curve,
+    path,
+    polyline,
+    rectangle,
+    round_rectangle,
+    short,
+    words,
+    words_of,
+)
 from explorer.views.plates.plate_words import MAX_LINES
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import EdgeView, HullView, LegendItem, LinkView, NodeView, PictureView, PlateView

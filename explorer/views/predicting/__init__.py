@@ -5,8 +5,11 @@ grouped boxes, hulls and the colours of changes would reveal it. Answers and rea
 """
 
 from explorer.views.predicting.asking import check as check, question_about as question_about, questions as questions
-from explorer.views.predicting.count_questions import layers_left as layers_left
-from explorer.views.predicting.fold_questions import fold_together as fold_together, why_apart as why_apart
+from explorer.views.predicting.layer_questions import (
+    fold_together as fold_together,
+    layers_left as layers_left,
+    why_apart as why_apart,
+)
 from explorer.views.predicting.question import (
     Answer as Answer,
     Question as Question,

@@ -10,8 +10,15 @@ from explorer.errors import CircuitError, DataTypeError, UnknownNameError, check
 from explorer.symbolic.checks import is_integer
 from explorer.trace import Refusal, RefusalKind, Step, type_title
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.count_questions import check_layers, check_stat, layers_question, stat_question
-from explorer.views.predicting.fold_questions import check_fold, fold_questions, question_about_fold
+from explorer.views.predicting.layer_questions import (
+    check_fold,
+    check_layers,
+    check_stat,
+    fold_questions,
+    layers_question,
+    question_about_fold,
+    stat_question,
+)
 from explorer.views.predicting.question import (
     KINDS,
     Answer,

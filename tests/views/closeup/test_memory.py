@@ -8,7 +8,7 @@ from explorer.compiler import trace_of_circuit
 from explorer.symbolic import Parameterization
 from explorer.templates import CategoricalInput, gallery
 from explorer.views import TraceIndex, details, picture
-from explorer.views.closeup.memory import Reads, known_read, memory_view, reads_of
+from explorer.views.closeup.closeup import Reads, known_read, memory_view, reads_of
 from explorer.views.fold_level import READS
 from explorer.views.plates.cells import plates_of
 from tests.views.showing import SMALL, every_step, index_of
@@ -117,7 +117,7 @@ def test_a_circuit_that_was_folded_before_its_trace_has_the_same_lines():
 
 
 def test_many_lines_are_cut_and_the_view_says_so(monkeypatch):
-    monkeypatch.setattr("explorer.views.closeup.memory.MAX_LINES", 8)
+    monkeypatch.setitem(memory_view.__globals__, "MAX_LINES", 8)
     memory = closeups("digits", 10)["CPT #257, 16 slices"]
     assert len(memory["reads"]) == 8
     assert memory["cut"] == "The first 2 of 16 slices are drawn."

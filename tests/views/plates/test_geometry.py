@@ -6,8 +6,8 @@ from explorer.views import picture
 from explorer.views.plates.cells import grid_of
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.geometry import Grid, Region, infer_grid
-from explorer.views.plates.labels_svg import words_of
 from explorer.views.plates.layout import MAX_SPREAD
+from explorer.views.plates.pen import words_of
 from explorer.views.plates.plate_words import broken
 from tests.views.showing import index_of
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 import explorer
 from explorer.views import Picture, TraceIndex, picture
-from explorer.views.plates.labels_svg import words_of
 from explorer.views.plates.layout import ABOVE
+from explorer.views.plates.pen import words_of
 from explorer.views.plates.plates_svg import cells_of, line_elements
 from tests.views.showing import SMALL, every_step, index_of
 

@@ -4,7 +4,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from explorer.views import thumbnail
-from explorer.views.thumbnail import HEIGHT, WIDTH
+from explorer.views.plates.drawing import THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH
 from tests.views.showing import SMALL, index_of
 
 
@@ -38,5 +38,5 @@ def test_all_plates_fit(name):
     index = index_of(name)
     for step in (0, len(index.trace.steps) - 1):
         drawn = thumbnail(index, step)
-        assert 0 < drawn["width"] <= WIDTH
-        assert 0 < drawn["height"] <= HEIGHT
+        assert 0 < drawn["width"] <= THUMBNAIL_WIDTH
+        assert 0 < drawn["height"] <= THUMBNAIL_HEIGHT
