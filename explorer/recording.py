@@ -121,9 +121,10 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     batch size below 1; MissingPackageError without torch; otherwise as these functions.
     """
     require("explorer.record", "", "torch")
-    if is_cirkit(subject):
-        subject = from_cirkit(subject)
     is_circuit = isinstance(subject, Circuit)
+    if not is_circuit and is_cirkit(subject):
+        subject = from_cirkit(subject)
+        is_circuit = isinstance(subject, Circuit)
     level = level or (COMPILED if is_circuit else TENSOR)
     check_name("level", level, LEVELS)
     if is_circuit and level == COMPILED:

@@ -8,21 +8,19 @@ from explorer.fold.fold_layers import (
     fold_parameters as fold_parameters,
 )
 from explorer.fold.folding import (
+    SCHEDULERS as SCHEDULERS,
     FoldedGroup as FoldedGroup,
     FoldKey as FoldKey,
     FoldKeys as FoldKeys,
     assemble as assemble,
     build_folded_graph as build_folded_graph,
+    fewest_groups as fewest_groups,
     fold_context as fold_context,
     fold_key as fold_key,
     fold_keys as fold_keys,
     fold_levels as fold_levels,
-    group_foldable_modules as group_foldable_modules,
-)
-from explorer.fold.levels import (
-    SCHEDULERS as SCHEDULERS,
-    fewest_groups as fewest_groups,
     get_scheduler as get_scheduler,
+    group_foldable_modules as group_foldable_modules,
     longest_distance as longest_distance,
 )
 from explorer.fold.ordering import (

@@ -7,6 +7,12 @@ from explorer.symbolic.builder import (
     Parameterization as Parameterization,
     with_values as with_values,
 )
+from explorer.symbolic.checks import (
+    Scope as Scope,
+    make_scope as make_scope,
+    shared_variables as shared_variables,
+    union as union,
+)
 from explorer.symbolic.circuit import Circuit as Circuit
 from explorer.symbolic.circuit_files import (
     CIRCUIT_FORMAT as CIRCUIT_FORMAT,
@@ -23,21 +29,19 @@ from explorer.symbolic.cirkit import (
 from explorer.symbolic.derivation import (
     Derivation as Derivation,
     LeafLabel as LeafLabel,
-    circuits_behind as circuits_behind,
-    derivation_text as derivation_text,
-    formula_of as formula_of,
-)
-from explorer.symbolic.exclusion import UnitKind as UnitKind
-from explorer.symbolic.initializers import *  # noqa: F403
-from explorer.symbolic.layers import *  # noqa: F403
-from explorer.symbolic.operator_steps import (
     OperatorStep as OperatorStep,
     OperatorSteps as OperatorSteps,
+    circuits_behind as circuits_behind,
+    derivation_text as derivation_text,
     describe_operator as describe_operator,
+    formula_of as formula_of,
     num_parameters as num_parameters,
     operator_steps as operator_steps,
     operator_words as operator_words,
 )
+from explorer.symbolic.exclusion import UnitKind as UnitKind
+from explorer.symbolic.initializers import *  # noqa: F403
+from explorer.symbolic.layers import *  # noqa: F403
 from explorer.symbolic.parameter_operators import *  # noqa: F403
 from explorer.symbolic.parameters import (
     DataType as DataType,
@@ -47,12 +51,6 @@ from explorer.symbolic.parameters import (
     Shape as Shape,
     TensorParameter as TensorParameter,
     constant as constant,
-)
-from explorer.symbolic.scope import (
-    Scope as Scope,
-    make_scope as make_scope,
-    shared_variables as shared_variables,
-    union as union,
 )
 from explorer.symbolic.structure import (
     Finding as Finding,

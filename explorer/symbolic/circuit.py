@@ -17,10 +17,10 @@ from explorer.errors import (
 from explorer.files import read_json, write_json
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
+from explorer.symbolic.checks import Scope, union
 from explorer.symbolic.derivation import Derivation, LeafLabel, circuits_behind, formulas_of, unused_name
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
 from explorer.symbolic.parameters import ParameterNode, TensorParameter
-from explorer.symbolic.scope import Scope, union
 from explorer.symbolic.structure import Finding
 
 

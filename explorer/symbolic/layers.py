@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from explorer.errors import ScopeError, ShapeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER, SCOPE, LayerKind, field_names
-from explorer.symbolic.checks import AtLeast, Count, check_fields, check_integers, check_output_units
+from explorer.symbolic.checks import AtLeast, Count, Scope, check_fields, check_integers, check_output_units, make_scope
 from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.parameter_operators import SigmoidParameter
 from explorer.symbolic.parameters import ParameterNode, Shape, TensorParameter
-from explorer.symbolic.scope import Scope, make_scope
 
 __all__ = [
     "BinomialLayer",

@@ -8,6 +8,7 @@ from itertools import product, repeat
 import numpy as np
 
 from explorer.graph import Graph
+from explorer.symbolic.checks import Scope, shared_variables
 from explorer.symbolic.exclusion import Exclusion, Unit, UnitKind, Units
 from explorer.symbolic.layers import (
     CategoricalLayer,
@@ -23,7 +24,6 @@ from explorer.symbolic.layers import (
     SumLayer,
 )
 from explorer.symbolic.parameters import ParameterNode, Zeros, fixed_values, known_zeros
-from explorer.symbolic.scope import Scope, shared_variables
 
 MULTIPLYING = ("product", "fused")
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from explorer.symbolic.checks import Scope, union
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import HadamardLayer, KroneckerLayer, Layer
 from explorer.symbolic.operators.assembly import describe
-from explorer.symbolic.scope import Scope, union
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from explorer.errors import CircuitError, StructureError, located
+from explorer.symbolic.checks import Scope
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import (
     HadamardLayer,
@@ -41,7 +42,6 @@ from explorer.symbolic.operators.product_weights import (
     spread,
 )
 from explorer.symbolic.parameters import ParameterNode
-from explorer.symbolic.scope import Scope
 
 
 class Pair(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from explorer.errors import DataTypeError, ScopeError, StructureError, ValueRangeError, located
 from explorer.graph import nested_of, parameters_of
 from explorer.symbolic import layers as symbolic
-from explorer.symbolic.checks import is_integer
+from explorer.symbolic.checks import Scope, is_integer, make_scope
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.layers import (
@@ -42,7 +42,6 @@ from explorer.symbolic.parameter_operators import (
     ReduceSumParameter,
 )
 from explorer.symbolic.parameters import DataType, ParameterNode, TensorParameter, constant
-from explorer.symbolic.scope import Scope, make_scope
 
 conjugate_rules = RuleTable("conjugate")
 """For each type of input layer from outside: a function of a layer that returns its complex conjugate.
