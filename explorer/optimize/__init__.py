@@ -6,8 +6,8 @@ from explorer.optimize.custom import (
     replacements_of as replacements_of,
     rule_replacing as rule_replacing,
 )
-from explorer.optimize.default_rules import RuleCompiler as RuleCompiler
-from explorer.optimize.presets import (
+from explorer.optimize.default_rules import (
+    RuleCompiler as RuleCompiler,
     RuleSet as RuleSet,
     cost_change as cost_change,
     layer_cost as layer_cost,

@@ -9,8 +9,12 @@ from typing import Any, cast
 
 from explorer.backend import TorchInnerLayer, TorchLayer, chain_of
 from explorer.errors import DuplicateNameError, check_name
-from explorer.optimize.default_rules import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, RuleCompiler
-from explorer.optimize.presets import RuleSet
+from explorer.optimize.default_rules import (
+    DEFAULT_LAYER_FUSE_OPT_RULES,
+    DEFAULT_LAYER_SHATTER_OPT_RULES,
+    RuleCompiler,
+    RuleSet,
+)
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern, Rule, all_of
 
 ONE_LAYER = "one layer"

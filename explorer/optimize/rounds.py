@@ -10,8 +10,7 @@ from explorer.backend import TorchInnerLayer, TorchInputLayer, TorchLayer, all_p
 from explorer.backend.parameters import TorchParameter, TorchParameterNode
 from explorer.errors import GraphError, LimitWarning, ValueRangeError, check_name, warn
 from explorer.graph import Graph, nested_of, parameters_of
-from explorer.optimize.default_rules import RuleCompiler
-from explorer.optimize.presets import RuleSet, cost_change, parameter_cost_change
+from explorer.optimize.default_rules import RuleCompiler, RuleSet, cost_change, parameter_cost_change
 from explorer.passes import ROUND
 from explorer.rewrite import (
     GraphOptMatch,

@@ -12,8 +12,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, field_names
-from explorer.rewrite.alike import AlikeRoots, Facts, RootFacts, refusal_at
-from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
+from explorer.rewrite.patterns import (
+    NO_CONDITIONS,
+    AlikeRoots,
+    Condition,
+    Facts,
+    GraphOptPattern,
+    ParameterOptPattern,
+    RootFacts,
+    refusal_at,
+)
 from explorer.trace import Check, Question, Refusal, RefusalKind
 
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ import torch
 import explorer
 from explorer.errors import CircuitError, FileFormatError
 from explorer.graph import Graph
-from explorer.optimize.presets import preset_rules
+from explorer.optimize.default_rules import preset_rules
 from explorer.symbolic import CategoricalLayer, Circuit, HadamardLayer, Layer, Parameterization
 from explorer.symbolic.operators import concatenate
 from explorer.templates import gallery
