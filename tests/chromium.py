@@ -20,7 +20,7 @@ UNUSED = (
     *("DestroyProfileOnBrowserClose", "HttpsUpgrades", "LensOverlay", "MediaRouter", "OptimizationHints"),
     *("PaintHolding", "ThirdPartyStoragePartitioning", "AvoidUnnecessaryBeforeUnloadCheckSync"),
 )
-"""Features of Chromium that tests do without; this replaces the list of Playwright, of which it has what matters."""
+"""Features of Chromium that tests do without; this replaces the list of Playwright and keeps what matters."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",

@@ -63,7 +63,7 @@ WEIGHTS: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] =
     "softmax of logits x 100": _softmax(100.0),
     "softmax of logits x 1000": _softmax(1000.0),
 }
-"""Weights of a shape, by kind; the last axis is that of the terms."""
+"""Weights of a shape, by kind; the last axis has the terms."""
 
 
 def far_apart(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -111,7 +111,7 @@ def _log_mixture(terms: Array, weights: ArrayLike) -> Array:
 
 
 def two_states(gap: float, *, learned: bool = True) -> Case:
-    """Two states that cannot change: the first is that of x0 = 0, both are `gap` or more away from x1 = 0."""
+    """Two states that cannot change: the first has x0 = 0, both are `gap` or more away from x1 = 0."""
     b = CircuitBuilder()
     weight = parameter(np.eye(2)) if learned else constant(np.eye(2))
     start = b.sum(gaussian(b, 0, [0.0, gap]), num_units=2, weight=weight)
@@ -132,7 +132,7 @@ def two_seen_states(gap: float) -> Circuit:
 
 
 def two_states_by_mixing(gap: float) -> Case:
-    """The same units as mixtures of two layers each, of which one has weight zero."""
+    """The same units as mixtures of two layers each, one with weight zero."""
     b = CircuitBuilder()
     mixing = MixingWeightParameter((parameter([[1.0, 0.0], [0.0, 1.0]]),))
     start = b.sum(gaussian(b, 0, [0.0, 0.0]), gaussian(b, 0, [0.0, gap]), num_units=2, weight=mixing)
@@ -167,7 +167,7 @@ def sums_of_small_weights(*weights: tuple[ParameterNode, ArrayLike], far: float 
 
 
 def tiny_softmax(gap: float) -> tuple[ParameterNode, Array]:
-    """Weights (3, 3) of which the one that leads from each unit to the next is about e^-gap, and their logarithms."""
+    """Weights (3, 3), where each unit leads to the next with about e^-gap, and their logarithms."""
     logits = np.array([[0, -gap, -3 * gap], [-3 * gap, 0, -gap], [-3 * gap, -3 * gap, 0]])
     logs = logits - np.log(np.exp(logits.astype(np.longdouble)).sum(1, keepdims=True))
     return SoftmaxParameter((parameter(logits),), axis=1), logs

@@ -56,7 +56,7 @@ def _best(run: Callable[[int], int], num_threads: int) -> float:
     """The largest number per second that the threads reach together."""
     clock, best = clock_for(num_threads), 0.0
     with ThreadPoolExecutor(num_threads) as pool:
-        run_all = map if num_threads == 1 else pool.map  # the clock of one thread is that of the caller
+        run_all = map if num_threads == 1 else pool.map  # the clock of one thread is the caller's
         for _ in range(REPEATS):
             started = clock()
             done = sum(run_all(run, range(num_threads)))

@@ -35,7 +35,7 @@ class DerivedCircuits:
     def of(compiler: "TorchCompiler", whole: Circuit, steps: OperatorSteps) -> "DerivedCircuits":
         """Prepare to compile the circuits.
 
-        Raises: CircuitError if a layer or parameter has no compile rule, or if that of a type of layers fails.
+        Raises: CircuitError if a layer or parameter has no compile rule, or if the rule of a type of layers fails.
         """
         trial, copy = compiler.fresh_copy(), compiler.fresh_copy()
         layers = dict.fromkeys(layer for circuit in steps.offsets for layer in circuit.layers)

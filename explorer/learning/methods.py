@@ -28,8 +28,8 @@ LEARNING_RATE = 0.05
 class TrainingOptions:
     """The options of training.
 
-    `batch_size` is 64 by default for gradients, and all rows for expectation-maximization. `learning_rate` is that of
-    Adam, 0.05 by default, or the share of each batch in the running averages of mini-batch
+    `batch_size` is 64 by default for gradients, and all rows for expectation-maximization. `learning_rate` is Adam's,
+    0.05 by default, or the share of each batch in the running averages of mini-batch
     expectation-maximization, which decreases by default. `patience`: stop after this many epochs without a better
     likelihood of held-out rows. `pseudo_count` and `stddev_floor`: see `MaximizationOptions`.
     Raises: DataTypeError; ValueRangeError for numbers out of range; UnknownNameError for an unknown method.

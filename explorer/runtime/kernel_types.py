@@ -68,7 +68,7 @@ SINGLE = Limits(2.0**-126, -87.0, 1.7e-38)
 DOUBLE = Limits(2.0**-1022, -708.0, 3.4e-308)
 
 MAX_FACTORS = 4
-"""The product of more values below 2, none of which is far below 1, could leave the range of a float."""
+"""The product of more values below 2, none far below 1, could leave the range of a float."""
 
 STATE_BITS = 16
 """Bits of a state of a variable that has a table."""

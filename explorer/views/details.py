@@ -37,7 +37,7 @@ def details(
 ) -> DetailsView:
     """Return the details of the nodes of a box at a step: after it, or before it for removed nodes.
 
-    Give the `plate` of which these are only some layers: then the close-up is of the plate.
+    Give the `plate` if these are only some of its layers: then the close-up is of the plate.
     With `before`, as the picture before the step has them; nodes that the step makes are described after it.
     The first of several nodes represents all of them. `times` maps node ids to measured milliseconds,
     of a `lane` if it is known, and `roofs` the least milliseconds that are possible on the machine.

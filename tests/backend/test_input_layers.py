@@ -119,7 +119,7 @@ def test_a_binomial_of_many_trials_does_not_cancel_in_single_precision(total_cou
     half = total_count // 2
     x = torch.tensor([[half], [half + 100], [half - 300]])
     exact = distributions.Binomial(total_count, logits=torch.logit(p.double())).log_prob(x.double())
-    # The logits of float32 are rounded by 3e-8, of which each trial has its share.
+    # The logits of float32 are rounded by 3e-8, shared by the trials.
     tolerance = 3e-7 * exact.abs() + (4e-8 * total_count if is_logits else 0)
     with torch.no_grad():
         assert ((circuit(x)[:, 0].double() - exact).abs() <= tolerance).all()
@@ -137,7 +137,7 @@ def log_probs_of_counts(*logits: float) -> Tensor:
 
 
 LARGE_LOGITS = (12.0, -12.0, 20.0, -20.0)
-"""As float32, the sigmoid of 12 is off by some percent of 1 - p, and that of 20 is 1: p would lose 1 - p."""
+"""As float32, the sigmoid of 12 is off by some percent of 1 - p, and the sigmoid of 20 is 1: p would lose 1 - p."""
 
 
 def assert_rounded_once(found: Tensor, exact: Tensor) -> None:

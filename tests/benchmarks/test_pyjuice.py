@@ -76,7 +76,7 @@ def test_the_tree_spans_the_image_and_is_rooted_at_its_centre():
 
 
 def test_blocks_have_as_many_units_as_a_layer():
-    """The calls of PyJuice, of which a recorder takes the place."""
+    """The calls of PyJuice, replaced by a recorder."""
     source = replace(small("L2"), shape=(1, 4, 4)).circuit()
     circuit = TorchCompiler(optimize=False, fold=False).compile(source)
     calls = []

@@ -245,7 +245,7 @@ def watch_the_memory(host: Host) -> None:
 
 
 def see_half_bars(host: Host) -> None:
-    """A circuit of which the layers were measured: each plate has a bar as long as its share of the longest one."""
+    """A circuit with measured layers: each plate has a bar as long as its share of the longest one."""
     host.root.locator(".ce-plate .ce-lane-cpu").first.wait_for(state="attached")
     bars = host.root.locator(".ce-plate").evaluate_all(
         """plates => plates.map((plate) => [".ce-lane-track", ".ce-lane-cpu"].map((name) =>
@@ -315,7 +315,7 @@ def drive(open_view: Callable[[str], Host], names: Sequence[str] = tuple(DRIVEN)
 
 
 def record_branches(name: str) -> "Trace":
-    """Record the trace of the tensor level, or that of the program."""
+    """Record the trace of the tensor level, or of the program."""
     import torch
 
     import explorer

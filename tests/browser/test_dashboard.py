@@ -132,7 +132,7 @@ def test_an_address_that_is_not_as_the_page_writes_it_is_replaced(dashboard: Ope
     page.page.evaluate(COUNT_ENTRIES)
     page.show("?circuit=conflict&step=77")
     page.wait(lambda: page.page.url.endswith("?circuit=conflict&step=12"), "the step that there is")
-    assert page.page.evaluate("entries") == 1  # that of the reader
+    assert page.page.evaluate("entries") == 1  # the reader's
     page.page.get_by_role("slider").first.focus()
     page.page.keyboard.press("Home")
     page.wait(lambda: page.page.url.endswith("?circuit=conflict"), "the link of the step")

@@ -40,7 +40,7 @@ def html_of(name: str) -> str:
 
 
 def timed_html() -> str:
-    """The page of a circuit of which the layers were measured."""
+    """The page of a circuit with measured layers."""
     trace = explorer.record(gallery.load_named("blackboard"))
     last = len(trace.steps) - 1
     run = measure_layers(trace, last, batch_size=4, max_seconds=0.2)

@@ -150,7 +150,7 @@ def test_a_likelihood_of_zero_has_no_sign(tmp_path, monkeypatch, method):
 
 
 def coins(path, share):
-    """Two binary columns, of which the share of rows has equal values."""
+    """Two binary columns, equal in this share of the rows."""
     random = np.random.default_rng(1)
     left = random.integers(0, 2, 100)
     right = np.where(random.random(100) < share, left, 1 - left)
@@ -211,7 +211,7 @@ def test_what_a_command_reads_is_never_overwritten(people, tmp_path):
 
 
 def test_the_density_of_a_table_is_in_its_own_units(tmp_path):
-    """One normal column: the log-density is that of the normal distribution of the column."""
+    """One normal column has the log-density of its normal distribution."""
     path, random = tmp_path / "size.csv", np.random.default_rng(0)
     sizes = random.normal(500, 40, 100)
     path.write_text("\n".join(["size", *map(str, sizes)]))
@@ -252,7 +252,7 @@ def test_evaluate_says_its_units_and_prints_the_measure_of_training_too(people, 
 
 
 def test_a_missing_cell_has_no_density_that_its_column_could_scale(tmp_path):
-    """Two independent normal columns, of which one is empty in every second row: each counts where it has a value."""
+    """Two independent normal columns, one empty in every second row: each counts where it has a value."""
     random, path, trained = np.random.default_rng(0), tmp_path / "half.csv", tmp_path / "half.pt"
     a, b = random.normal(500, 900, 60), random.normal(7, 0.01, 60)
     a[::2] = np.nan

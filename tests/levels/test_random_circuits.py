@@ -70,7 +70,7 @@ def has_no_weight_of_noise(circuit: Circuit, values: LeafValues) -> bool:
 
 
 def drawn_parameters() -> Circuit:
-    """A circuit with random leaves of every kind of initializer, one of which has two users."""
+    """A circuit with random leaves of every kind of initializer; one leaf has two users."""
     b = CircuitBuilder()
     probs = TensorParameter((2, 3), initializer=DirichletInitializer(0.7, axis=-1))
     mean = TensorParameter((2,), initializer=NormalInitializer(1.0, 2.0))

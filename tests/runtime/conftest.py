@@ -30,7 +30,7 @@ def units_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=os.environ.get("TRITON_INTERPRET") == "1")
 def overflow_is_silent() -> Iterator[None]:
-    """Some tests want overflow, of which NumPy warns in Triton's interpreter."""
+    """Some tests want overflow; NumPy warns of it in Triton's interpreter."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

@@ -111,7 +111,7 @@ def test_terms_of_very_different_scales(difference: float):
 
 @pytest.mark.parametrize("units", [17, *(pytest.param(units, marks=pytest.mark.fuzz) for units in (1, 2, 40))])
 def test_products_of_many_densities(units: int):
-    """Their logarithms are sums of thousands of numbers, of which the units differ by little."""
+    """Their logarithms are sums of thousands of numbers, and the units differ by little."""
     variables, random = 3000, np.random.default_rng(0)
     b = CircuitBuilder()
     densities = [

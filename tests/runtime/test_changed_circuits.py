@@ -33,7 +33,7 @@ BACKENDS = [pytest.param("native", marks=has_compiler), "torch"]
 
 @pytest.fixture
 def circuit() -> TorchCircuit:
-    """Sums of which all have tensors of one shape: to confuse two of them is no error of shapes."""
+    """Sums that all have tensors of one shape: to confuse two of them is no error of shapes."""
     random = torch.Generator().manual_seed(0)
 
     def weights() -> ParameterNode:

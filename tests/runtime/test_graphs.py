@@ -163,7 +163,7 @@ def test_step_is_captured_again_if_a_parameter_moves_changes_shape_or_is_frozen(
 
 
 def test_gradients_go_to_the_parameters_of_the_call():
-    """Another parameter with the same storage is another leaf; the address is that of the captured graph."""
+    """Another parameter with the same storage is another leaf; it has the address in the captured graph."""
     first, made, x = nn.Parameter(torch.ones(2)), TrainingGraphs(), torch.ones(3, 2)
     Step(first).run(made, x)
     second = nn.Parameter(first.data)

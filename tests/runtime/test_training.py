@@ -82,7 +82,7 @@ def test_tables_of_many_states_have_rows_for_the_batch_only(rows: int):
 
 @torch.no_grad()
 def test_what_is_dropped_next_to_the_peak_of_densities_is_in_the_bound():
-    """At 12.1, the peak of the narrow one, e^7 times that of the others, is far above what the sum has."""
+    """At 12.1, the peak of the narrow one, e^7 times the peak of the others, is far above what the sum has."""
     b = CircuitBuilder()
     means, deviations = leaf(np.array([0, 0, -0.6])), leaf(np.array([1e-3, 1, 1]))
     density = b.add(GaussianLayer(scope=(0,), num_output_units=3, mean=means, stddev=deviations))
@@ -121,7 +121,7 @@ def test_tucker_products_of_any_width(units: int):
 @pytest.mark.parametrize("variables", [1, 3, 17])
 @pytest.mark.parametrize("units", [3, 40])
 def test_rows_near_the_peak_of_densities_and_far_from_it(variables: int, units: int):
-    """Rows that are near are made without logarithms of their own, up to the first 16 of which one is far."""
+    """Near rows are made without logarithms of their own, up to the first 16 that contain a far one."""
     random, b = np.random.default_rng(variables), CircuitBuilder()
     densities = [
         b.add(

@@ -213,7 +213,7 @@ def functions_of(value: Tensor) -> set[str]:
 
 
 def test_the_gradient_of_a_softmax_of_weights_needs_no_memory_of_its_own():
-    """The kernels write it over that of its result, so PyTorch evaluates no softmax."""
+    """The kernels write it over the gradient of its result, so PyTorch evaluates no softmax."""
     circuit = compile_circuit(load_named("digits"), fold=True).float()
     x = torch.zeros(2, circuit.num_variables, dtype=torch.int64)
     assert "SoftmaxBackward0" in functions_of(circuit(x))

@@ -51,7 +51,7 @@ def kept_in_doubles(frozen: FrozenCircuit) -> int:
 
 
 def mild_copy(circuit: TorchCircuit) -> TorchCircuit:
-    """The circuit with parameters of zero, of which nothing underflows."""
+    """The circuit with parameters of zero, where nothing underflows."""
     mild = copy.deepcopy(circuit)
     with torch.no_grad():
         for tensor in mild.parameters():
@@ -174,7 +174,7 @@ def test_what_was_rounded_elsewhere_is_what_it_is():
 
 @torch.no_grad()
 def test_what_underflows_on_the_way_is_not_lost_by_freezing():
-    """Products of e^-110 and e^60, of which the first is zero in single precision; and probabilities near e^-102."""
+    """Products of e^-110, which is zero in single precision, and e^60; and probabilities near e^-102."""
     b = CircuitBuilder()
     probs = constant([[0.5, 0.5], [0.9, 0.1]])
     coins = [b.add(CategoricalLayer(scope=(v,), num_output_units=2, num_categories=2, probs=probs)) for v in (0, 1)]

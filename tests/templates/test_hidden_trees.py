@@ -1,4 +1,4 @@
-"""The hidden tree sums over the states of its latent variables, and its structure is that of the tree."""
+"""The hidden tree sums over the states of its latent variables, and it has the structure of the tree."""
 
 from itertools import product
 

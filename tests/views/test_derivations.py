@@ -1,4 +1,4 @@
-"""A circuit that operators made: each operator is a step, and each layer says of which layers it was made."""
+"""A circuit that operators made: each operator is a step, and each layer names the layers that it was made from."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A page stores a recording in parts of consecutive steps, each of which it can show without the others."""
+"""A page stores a recording in parts of consecutive steps, and can show each without the others."""
 
 import pytest
 

@@ -101,7 +101,7 @@ TONES: Mapping[str, Tone] = MappingProxyType({name: Tone(**tone) for name, tone 
 
 
 def value_role(value: float) -> str:
-    """Return the role of a value from 0 to 1, in percent; that of text on it begins with `on`."""
+    """Return the role of a value from 0 to 1, in percent; the role of text on it begins with `on`."""
     return f"value-{_percent(value)}"
 
 

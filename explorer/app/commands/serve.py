@@ -45,7 +45,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME[:PORT]",
-            help="a further name under which browsers may request the page, such as that of a proxy; may be repeated",
+            help="a further name under which browsers may request the page, such as a proxy's; may be repeated",
         ),
     ] = None,
     folder: Annotated[

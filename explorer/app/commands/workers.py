@@ -1,4 +1,4 @@
-"""The option `--distributed` of commands: joins the processes that torchrun started, of which one prints and writes."""
+"""The option `--distributed` of commands: joins the processes that torchrun started; one of them prints and writes."""
 
 import os
 import signal

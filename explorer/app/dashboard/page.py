@@ -163,7 +163,7 @@ TYPES = ("bytes", "event", "map", "number", "object", "set")
 
 
 def limit_messages() -> None:
-    """Refuse large messages and compressed bytes, of which 1.5 MB unpack to more than 1 GB. Pages send bytes as is.
+    """Refuse large messages and compressed bytes, as 1.5 MB unpack to more than 1 GB. Pages send bytes as is.
 
     A message that fails changes nothing for other pages.
     """

@@ -67,7 +67,7 @@ def show(
       `show(trace, timing=run)`, where the times of layers colour the graph. Other bars (`BarsView`) are drawn in the
       same way.
 
-    Without `group_by`, the picture is that of the level: plates, or a score of the calls of a compiler that is watched.
+    Without `group_by`, the level decides the picture: plates, or a score of the calls of a compiler that is watched.
     `near_misses` names the pattern with drawn near misses; `selection` contains ids of boxes or of nodes; `height`
     is in pixels; by default, the picture is as high as what it shows. `film=False` leaves out the film and the time
     line, which tell what later steps do: for a picture before a question. The widget has the traits `step`,

@@ -42,7 +42,7 @@ class Evidence(NamedTuple):
 
     @staticmethod
     def nothing(count: int) -> "Evidence":
-        """Return one row of which nothing is observed."""
+        """Return one row without any observed value."""
         return Evidence(torch.zeros((1, count), dtype=torch.float64), torch.zeros((1, count), dtype=torch.bool))
 
 

@@ -54,7 +54,7 @@ class GraphLink:
         self._clicked: tuple[int, ...] = ()
         """The layers of the last view: a browser may send it before the selection that they are in."""
         self.slice = 0
-        """The slice of which the close-up shows parameters."""
+        """The slice whose parameters the close-up shows."""
         self.close = session.listen(self._draw)
         host.on_user_change(self._on_user_change if guard is None else guard(self._on_user_change))
         self._draw(frozenset(("trace", "step", "selection", "look")))

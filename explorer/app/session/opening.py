@@ -223,7 +223,7 @@ _lock = Lock()
 def settle_heap() -> None:
     """Hide all present objects from later collections, without looking at them: a collection of them is one long pause.
 
-    Call it after opening a trace: a trace of 20,000 layers holds millions of objects, none of which is garbage or in a
+    Call it after opening a trace: a trace of 20,000 layers holds millions of objects, and none is garbage or in a
     cycle, so they are still freed as soon as they are unused. Garbage in cycles waits for `release_heap`.
     """
     gc.freeze()

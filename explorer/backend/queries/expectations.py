@@ -1,8 +1,8 @@
 """Expectations of functions that factorize over the variables; moments, and all of them at once.
 
-The derivative of the logarithm of an output by that of a unit is the probability that the unit is reached: one backward
-pass computes these posteriors for all units. See Darwiche 2003, A Differential Approach to Inference in Bayesian
-Networks.
+The derivative of the logarithm of an output by the logarithm of a unit is the probability that the unit is reached:
+one backward pass computes these posteriors for all units. See Darwiche 2003, A Differential Approach to Inference in
+Bayesian Networks.
 """
 
 import math

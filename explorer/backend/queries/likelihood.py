@@ -81,7 +81,7 @@ def conditional(circuit: EvaluatedCircuit, x: Tensor, query: Tensor, evidence: T
 
 
 def log_ratio(stages: Stages, rows: Tensor, joint: Tensor, given: Tensor) -> Tensor:
-    """The logarithms (B, outputs, classes) of p(joint) / p(given), two masks (B, D) of which the first has the second.
+    """The logarithms (B, outputs, classes) of p(joint) / p(given), two masks (B, D): the first contains the second.
 
     Raises: as `conditional`, but variables that an output does not depend on are ignored.
     """

@@ -25,7 +25,7 @@ EXACT_INTEGERS = 2**53
 """A double holds every integer up to this."""
 
 MIN_STDDEV, MAX_STDDEV = 0.02, 2.0
-"""Bounds of the standard deviations of units, where that of the column is 1: below, a unit could fit a single row."""
+"""Bounds of the standard deviations of units, where the column has 1: below, a unit could fit a single row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Column(ABC):
 
     @property
     def log_scale(self) -> float:
-        """The logarithm of the unit of the codes: a log-density of cells is that of codes minus this."""
+        """The logarithm of the unit of the codes: log-densities of cells are those of codes minus this."""
         return 0.0
 
     @property
@@ -231,7 +231,7 @@ def _column(data: object, where: str) -> Column:
 
 
 def labels_of(cells: Cells) -> NDArray[np.str_]:
-    """The label of each cell: its text, or that of its number; `MISSING` for a missing one."""
+    """The label of each cell: its text, or its number as text; `MISSING` for a missing one."""
     if cells.dtype == object:
         return np.array([MISSING if cell is None else number_label(cell) for cell in cells], dtype=np.str_)
     values, inverse = np.unique(cells, return_inverse=True)

@@ -28,7 +28,7 @@ MAX_BINOMIAL_RANGE = 1000
 """Maximum range of a column of integers that is binomial; a wider one is Gaussian."""
 MAX_CATEGORIES = 1000
 IDENTIFIERS = 100
-"""A column of strings with more distinct values than this, most of which occur once, is one of identifiers."""
+"""A column of strings with more distinct values than this, most occurring once, is one of identifiers."""
 MAX_ERRORS = 5
 """Maximum number of columns that one error describes."""
 WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)+")

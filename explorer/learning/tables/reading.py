@@ -160,7 +160,7 @@ def _with_lines(reader: Any) -> list[tuple[int, list[str]]]:
 
 
 def _has_blanks_between(rows: Iterable[Sequence[str]]) -> bool:
-    """Whether each row is one cell of equally many words, more than one, at least one of which is a number."""
+    """Whether each row is one cell of equally many words, more than one, and at least one is a number."""
     words = [row[0].split() for row in rows if len(row) == 1]
     numbers = any(number_of(word) is not None for row in words[1:] for word in row)
     return len(words) > 1 and len({len(row) for row in words}) == 1 and numbers

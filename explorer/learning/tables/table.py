@@ -51,7 +51,7 @@ def load_table(
 ) -> TableData:
     """Read a table, infer its columns unless they are known, encode it, and hold out every fifth row.
 
-    `kinds` overrides inferred kinds by name of the column. `missing` is that of `encode_rows`.
+    `kinds` overrides inferred kinds by name of the column. `encode_rows` explains `missing`.
     `check_width` receives the number of columns, without ignored ones, before they are inferred, and may raise.
 
     Raises: the errors of `read_table`, `infer_columns` and `encode_rows`; ShapeError for fewer than five rows.
@@ -110,7 +110,7 @@ def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "erro
 def log_scales(columns: Sequence[Column], density: Tensor) -> Tensor:
     """Return the difference (N,) between the log-density of codes and the log-density of their cells, as doubles.
 
-    `density` (N, D) says of which cells it is the density: where a cell is missing, its column has no part in it.
+    `density` (N, D) marks the cells with a density: where a cell is missing, its column has no part in it.
     """
     scales = torch.tensor([column.log_scale for column in columns], dtype=torch.float64, device=density.device)
     return (density * scales).sum(1)
@@ -122,7 +122,7 @@ def log_scales(columns: Sequence[Column], density: Tensor) -> Tensor:
 def notes_on(data: TableData, known: Collection[str] = ()) -> tuple[str, ...]:
     """Return a sentence for each column with a doubtful inferred type; `known` columns have a type by request.
 
-    Noted are dates as categories, categories most of which occur once, and integers that count the rows.
+    Noted are dates as categories, categories that mostly occur once, and integers that count the rows.
     """
     codes = torch.cat([data.training, data.held_out]).double().numpy()
     found = [_note(column, codes[:, at]) for at, column in enumerate(data.columns) if column.name not in known]

@@ -268,7 +268,7 @@ def _is_unknown(op: Op, position: int) -> bool:
 
 
 def _of_batch_norm(kind: BufferType, value: torch.Tensor) -> BufferType:
-    """Return the type of a normalized image: contiguous or channels last on the CPU, unlike that of a fake tensor."""
+    """Return the type of a normalized image: contiguous or channels last on the CPU, unlike a fake tensor."""
     last = CHANNELS_LAST.get(value.ndim)
     if kind.device.type != "cpu" or (last is not None and value.is_contiguous(memory_format=last)):
         return kind

@@ -125,7 +125,7 @@ MAX_LIVE_PAIRS = 100_000
 class MemoryPlan:
     """The offset of each buffer, in bytes; `lower_bound_bytes` are alive at the fullest moment, so no plan is smaller.
 
-    Without `is_searched` there were too many buffers to try other orders than that of the allocations.
+    Without `is_searched` there were too many buffers to try orders other than the allocations'.
     """
 
     offsets: dict[int, int]

@@ -50,9 +50,9 @@ PRIME = 2**61 - 1
 def partitioned(nodes: Sequence[LogicNode], num_variables: int) -> Iterator[int]:
     """The disjunctions of pairs (prime and sub) with exactly one true prime at each assignment.
 
-    The nodes must be decomposable. Each variable is true with a random probability, so that of a node, with sums for
-    disjunctions, is a polynomial. Those of the primes add up to 1 at a random point only if they do everywhere: then
-    exactly one is true. This takes one pass, where comparing all pairs of primes may take too long.
+    The nodes must be decomposable. Each variable is true with a random probability, so the probability of a node,
+    with sums for disjunctions, is a polynomial. Those of the primes add up to 1 at a random point only if they do
+    everywhere: then exactly one is true. This takes one pass, where comparing all pairs of primes may take too long.
     Source: Schwartz 1980, Fast probabilistic algorithms for verification of polynomial identities.
     """
     digest = sha256()

@@ -39,7 +39,7 @@ class GraphPass:
 
     name: str
     doc: str = ""
-    """Its purpose; by default that of the page of all passes."""
+    """Its purpose; by default from the page of all passes."""
     order: Order = "in_to_out"
     whole: Callable[[], Rewriter] | None = None
     """Makes the global rewriter for each run: rules may have been registered in its database since the last one."""

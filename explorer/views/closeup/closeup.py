@@ -27,7 +27,7 @@ def closeup(
 ) -> CloseupView | None:
     """Return the close-up of the plate that consists of these nodes, as `find_plate` finds it; None if none does.
 
-    Its code is that of `node`, one of them, or else of the first.
+    It has the code of `node`, one of them, or else of the first.
     """
     found = find_plate(index, step, ids, before=before)
     if found is None:

@@ -212,8 +212,8 @@ def query_view(
     """Return the pad with the observed entries of x (D,), and rows (D,) as images; None unless variables are pixels.
 
     D is the number of variables of the circuit after a step: the last pixels, which it may not read, are 0. `most` is
-    the largest value of a pixel, `step` the smallest difference of two; `number` that of the evidence that the rows
-    answer, `chosen` the position of the chosen row.
+    the largest value of a pixel, `step` the smallest difference of two; `number` identifies the evidence
+    that the rows answer, `chosen` the position of the chosen row.
     """
     image = image_of(index, len(x))
     if image is None:

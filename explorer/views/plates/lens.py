@@ -197,7 +197,7 @@ def _position(rule: RuleDescription, refusal: Refusal) -> int | None:
 def _offending(
     inputs: Mapping[int, Sequence[int]], users: Mapping[int, Sequence[int]], refusal: Refusal, cells: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Return the edges (source, user) because of which a layer refused."""
+    """Return the edges (source, user) that made a layer refuse."""
     node = refusal.node
     match refusal.kind:
         case RefusalKind.SEVERAL_USERS:

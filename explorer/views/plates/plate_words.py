@@ -172,7 +172,7 @@ def operator_news(index: TraceIndex, step: int, plate: Plate) -> str:
     """Return what an operator did to the units of a plate, or to its layers: `8 = 4×2 units`, `was Categorical`.
 
     Empty if its layers differ in that, and for layers that are as before; but the outputs of circuits that are not
-    combined yet say of which they are: `output of A`.
+    combined yet name their circuit: `output of A`.
     """
     circuits = index.circuits_at(step)
     applied = index.step(step).operator

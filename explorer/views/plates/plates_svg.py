@@ -169,7 +169,7 @@ def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence
 
 
 def _together_if_small(cells: Sequence[Rect]) -> Sequence[Rect]:
-    """Return one area around small cells, of which all are marked: outlines would hide them."""
+    """Return one area around small cells that are all marked: outlines would hide them."""
     if min(min(area[2:]) for area in cells) >= PLATES["marked"]:
         return cells
     left, top = min(area[0] for area in cells), min(area[1] for area in cells)

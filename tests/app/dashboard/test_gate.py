@@ -72,7 +72,7 @@ class Client:
         return Answer(int(first.split()[1]), headers, body)
 
     def get(self, path: str, host: str | None = None, **more: str) -> Answer:
-        """Request a path under a name, by default that of the server; `_` in names of headers is `-`."""
+        """Request a path under a name, by default the server's; `_` in names of headers is `-`."""
         headers = {"Host": host or f"{LOCAL}:{self.port}", **{key.replace("_", "-"): more[key] for key in more}}
         lines = "".join(f"{key}: {value}\r\n" for key, value in headers.items())
         return self.send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))

@@ -81,7 +81,7 @@ class Finder(Reader):
 
 
 async def quote_much(url: str) -> None:
-    """Send messages and a token that are refused, and a value that Panel refuses, all of which the server logs."""
+    """Send messages and a token that are refused, and a value that Panel refuses; the server logs all."""
     server: Any = Server(url, Path(), Path())
     hostile = "\x1b[31m\n2026 INFO forged\n" + "x" * 1_900_000
     await connect_with(url, [token_of(b"[" * MAX_TOKEN_BYTES * 2)])

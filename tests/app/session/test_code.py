@@ -1,4 +1,4 @@
-"""The code of a plate: the line that reads its inputs runs, and the formula is that of the class."""
+"""The code of a plate: the line that reads its inputs runs, and the formula is the class's."""
 
 import gc
 from importlib import import_module

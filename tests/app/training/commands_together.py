@@ -3,7 +3,7 @@
 The first of several commands may fail, which ends its process: it runs in a fork, which does not load PyTorch again,
 nor what PyTorch itself loads for an optimizer.
 Processes that connect again through the same store may find addresses of the connections before. So each command but
-the last has a store of its own, on one of the given ports; the last one has that of torchrun.
+the last has a store of its own, on one of the given ports; the last one has the store of torchrun.
 """
 
 import json

@@ -62,7 +62,7 @@ def classes(weights: Any = WEIGHTS) -> Circuit:
 
 
 def chain() -> Circuit:
-    """The component of variables 1 and 2 decides that of variable 0 with the probabilities of a transition."""
+    """The component of variables 1 and 2 decides the component of variable 0 with the probabilities of a transition."""
     b = CircuitBuilder()
     first, second, table = leaves(b)
     below = b.sum(first, num_units=3, weight=learned(TRANSITION))

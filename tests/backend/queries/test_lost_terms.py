@@ -81,7 +81,7 @@ def test_a_hidden_state_is_found_by_every_query(mode: Mode):
 @EACH_MODE
 @pytest.mark.parametrize("gap", [60.0, 300.0])
 def test_queries_find_a_state_by_weights_whose_product_underflows(gap: float, mode: Mode):
-    """The state of x0 = 0 leads by e^-gap and e^-gap to that of x1 = 0, and its mean of x2 is 7."""
+    """The state of x0 = 0 leads by e^-gap and e^-gap to the state of x1 = 0, and its mean of x2 is 7."""
     b, far = CircuitBuilder(), 60.0
     states = b.hadamard(gaussian(b, 0, [far, far, 0.0]), gaussian(b, 2, [-7.0, 0.0, 7.0]))
     sums = b.sum(b.sum(states, num_units=3, weight=tiny_softmax(gap)[0]), num_units=3, weight=tiny_softmax(gap)[0])

@@ -111,7 +111,7 @@ def test_circuits_as_in_the_notebooks_are_read_folded_and_optimized_after_traini
 
 def test_a_quadrature_circuit_is_refused_by_name():
     pic = pytest.importorskip("cirkit.backend.torch.parameters.pic")
-    torch.set_default_dtype(torch.float32)  # that of the nodes of its quadrature
+    torch.set_default_dtype(torch.float32)  # as the nodes of its quadrature
     peer, context = compile_peer(image("quad-tree-2", weights=PLAIN), "lse-sum", fold=True)
     pic.pc2qpc(peer, integration_method="trapezoidal", net_dim=4)
     named = r"parameter _nodes\.0\.probs\.net.* \(TorchCategoricalLayer > PICInputNet > .*after cirkit had compiled it"

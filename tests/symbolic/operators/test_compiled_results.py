@@ -22,7 +22,7 @@ Array = NDArray[Any]
 Circuits = tuple[Circuit, ...]
 SEEDS = st.integers(0, 2**16)
 MAX_DEGREE = 2
-"""Of a random circuit as a polynomial in one variable: that of its input layers, since it is decomposable."""
+"""Degree of a random circuit as a polynomial in one variable: its input layers' degree, since it is decomposable."""
 
 
 def some_rows(circuits: Circuits, random: np.random.Generator) -> Array:

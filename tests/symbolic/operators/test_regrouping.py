@@ -1,4 +1,4 @@
-"""Products of products of which one splits the variables further than the other: its factors are multiplied as one."""
+"""Products of products where one splits the variables further than the other: its factors are multiplied as one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -167,7 +167,7 @@ def test_a_layer_of_several_variables_times_a_product_of_these_is_refused():
 
 
 def built(m: Maker, draw: st.DrawFn, tree: Tree, units: int) -> int:
-    """A random circuit of a hierarchy of splits, of which some are left out: their parts are factors of the product."""
+    """A random circuit of a hierarchy of splits with some left out: their parts are factors of the product."""
     if isinstance(tree, int):
         return m.leaf(tree, units)
     if draw(st.integers(0, 2)) == 0:

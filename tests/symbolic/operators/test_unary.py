@@ -132,7 +132,7 @@ def test_a_conjugate_keeps_the_log_partition_of_a_gaussian():
 
 @pytest.mark.parametrize(("optimize", "fold", "preset"), covering(*SWITCHES, PRESETS))
 def test_a_conjugate_keeps_the_log_partition_below_a_complex_sum_and_a_product(optimize: bool, fold: bool, preset: str):
-    """Its integral, and that of its product with the circuit, are those of quadrature."""
+    """Its integral, and the integral of its product with the circuit, agree with quadrature."""
     mode = {"optimize": optimize, "fold": fold}
     b = CircuitBuilder()
     random = np.random.default_rng(2)

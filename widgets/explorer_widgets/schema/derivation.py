@@ -1,4 +1,4 @@
-"""The circuits that operators combined, each drawn as plates, and which layers were made of which."""
+"""The circuits that operators combined, each drawn as plates, and the origins of layers."""
 
 from typing import TypedDict
 
@@ -32,7 +32,7 @@ class DrawnCircuitView(TypedDict):
     height: float
     plates: list[DrawnPlateView]
     lines: list[list[int]]
-    """Position of a plate, and that of a plate that reads it."""
+    """Positions of a plate, and of a plate that reads it."""
 
 
 class DerivationView(TypedDict):

@@ -44,11 +44,11 @@ class AttemptView(TypedDict):
     cells: list[int]
     """The layer of each entry, root first; of a near miss up to the one that refused."""
     verdict: NotRequired[str]
-    """Default: that of the lens."""
+    """Default: the lens's."""
     question: NotRequired[int]
     """The first question with the answer no, counted over all entries; missing if none is, or it is not known."""
     lines: NotRequired[list[int]]
-    """The edges because of which a layer refused: source, user, source, user, ..."""
+    """The edges that made a layer refuse: source, user, source, user, ..."""
     rival: NotRequired[RivalView]
 
 

@@ -338,7 +338,7 @@ class RowForm:
         self.view = column()
 
     def fill(self, variables: Variables) -> None:
-        """Ask for values of these variables, of which none is observed."""
+        """Ask for values of these variables, none observed."""
         self._variables = variables
         self.fields = [self._field(v) for v in range(variables.count)] if variables.count <= MAX_SHOWN else []
         self.text.value = ", ".join([UNKNOWN] * variables.count)
