@@ -125,16 +125,16 @@ def circuit_or_trace(raw: bytes, where: str, max_bytes: int | None = None) -> Ci
         data = json_of_bytes(raw, "circuit or trace", where, max_bytes)
     except FileFormatError as error:
         is_json = where.endswith(JSON_ENDINGS) or raw.lstrip(WHITE_SPACE).startswith(b"{")
-        if raw.startswith(GZIP_MAGIC) or (is_json and not is_foreign(where, raw)):
+        if raw.startswith(GZIP_MAGIC) or (is_json and not _is_foreign(where, raw)):
             raise
-        raise FileFormatError(describe_foreign(where, raw)) from error
+        raise FileFormatError(_describe_foreign(where, raw)) from error
     found = data.get("format")
     if found == TRACE_FORMAT:
         return trace_from_json(data, where)
     if found == CIRCUIT_FORMAT:
         return circuit_from_json(data, where)
-    if is_foreign(where, raw):
-        raise FileFormatError(describe_foreign(where, raw))
+    if _is_foreign(where, raw):
+        raise FileFormatError(_describe_foreign(where, raw))
     raise FileFormatError(f"{where}: expected format {CIRCUIT_FORMAT!r} or {TRACE_FORMAT!r}, found {found!r}")
 
 
@@ -206,7 +206,7 @@ KINDS = (
 )
 
 
-def is_foreign(name: str, raw: bytes) -> bool:
+def _is_foreign(name: str, raw: bytes) -> bool:
     """Whether a file with this name and these bytes is of one of the known kinds."""
     return _kind_of(name, raw[:NUM_BYTES]) is not None
 
@@ -216,7 +216,7 @@ def _kind_of(name: str, head: bytes) -> Kind | None:
     return next((k for k in KINDS if ending in k.endings or (k.starts is not None and k.starts.match(head))), None)
 
 
-def describe_foreign(name: str, raw: bytes) -> str:
+def _describe_foreign(name: str, raw: bytes) -> str:
     """Say what a file with this name and these bytes seems to be, what helps, and what can be read instead."""
     head = raw[:NUM_BYTES]
     logic = FOREIGN_LOGIC.get(_first_field(head.decode(errors="replace")))

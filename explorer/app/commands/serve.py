@@ -57,10 +57,10 @@ def serve(
 
     Without a name, the front page shows all circuits of the gallery.
     """
-    open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
+    _open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
 
 
-def open_dashboard(
+def _open_dashboard(
     source: str | None = None,
     port: int | None = None,
     show: bool = True,
@@ -197,7 +197,7 @@ def explore(
         print_text(f"  {line}\n      {what}")
     if opens:
         console.print("\n[bold]5. The dashboard[/]")
-        open_dashboard(CIRCUIT)
+        _open_dashboard(CIRCUIT)
     elif dashboard is None:
         say_note(f"this is not a terminal, so the dashboard stays closed; open it with: {command()} serve {CIRCUIT}")
 
@@ -268,4 +268,4 @@ def watch(
         save(trace, out)
         print_text(f"\nWrote {out}. Look inside: {command()} show {quote(str(out))}")
     if dashboard:
-        open_dashboard(source, port, trace=trace)
+        _open_dashboard(source, port, trace=trace)

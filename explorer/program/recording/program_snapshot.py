@@ -103,7 +103,7 @@ class ProgramSnapshot(LevelSnapshot[MemoryRecord]):
         """
         module = to_program_module(self.source, self.program, self.why_no_backward, poison)
         if isinstance(self.source, JointGraph):
-            return run_with_gradients(module, learned_of(self.source, module), x)
+            return _run_with_gradients(module, learned_of(self.source, module), x)
         return run(deepcopy(module) if self.source.interface.mutations else module, x)
 
 
@@ -186,7 +186,7 @@ def learned_of(joint: JointGraph, module: nn.Module) -> Learned:
     return Learned(names, inputs, joint.forward.interface)
 
 
-def run_with_gradients(module: nn.Module, learned: Learned, x: Any) -> tuple[Tensor, ...]:
+def _run_with_gradients(module: nn.Module, learned: Learned, x: Any) -> tuple[Tensor, ...]:
     """The tensors that a module returns, then the gradients of its parameters and inputs, for fixed tangents.
 
     Random operators start with the same seed each time, and mutable state is copied. A tensor on which no output
@@ -223,14 +223,14 @@ def _with_gradients(learned: Learned, x: Any) -> tuple[tuple[Any, ...], dict[str
 def run_source_with_gradients(
     program: ExportedProgram, graph: FunctionGraph, learned: Learned, x: Any
 ) -> tuple[Tensor, ...]:
-    """As `run_with_gradients`, of the program that PyTorch exported.
+    """As `_run_with_gradients`, of the program that PyTorch exported.
 
     If autograd refuses that, because it changes a buffer that its gradients need, of the operators of its graph.
     """
     try:
-        return run_with_gradients(program.module(), learned, x)
+        return _run_with_gradients(program.module(), learned, x)
     except RuntimeError:
-        return run_with_gradients(to_module(graph), learned, x)
+        return _run_with_gradients(to_module(graph), learned, x)
 
 
 def _tangent(like: Tensor) -> Tensor:

@@ -77,7 +77,7 @@ class KernelsSnapshot(LevelSnapshot[MemoryRecord]):
 
     def circuit(self) -> FastCircuit:
         """The circuit with its present parameters, run by these calls. Raises: LoweringError without a compiler."""
-        return run_plan(self.compiled, self.plan)
+        return _run_plan(self.compiled, self.plan)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """The outputs for rows of data."""
@@ -150,7 +150,7 @@ class StepBackend:
         return None if self.why_not(x) else self.program.evaluate(x)
 
 
-def run_plan(circuit: EvaluatedCircuit, plan: Plan) -> FastCircuit:
+def _run_plan(circuit: EvaluatedCircuit, plan: Plan) -> FastCircuit:
     """The circuit with its present parameters, run by a plan. Raises: LoweringError if the kernels cannot run it."""
     snapshot = circuit.freeze() if isinstance(circuit, TorchCircuit) else circuit
     return FastCircuit(

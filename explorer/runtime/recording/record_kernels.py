@@ -40,7 +40,7 @@ from explorer.trace import KERNELS, Listener, Recorder, Trace
 from explorer.trace.reasons import ANY_OPERATOR, OR
 
 
-class WorkingKernels(WorkingState[Plan]):
+class _WorkingKernels(WorkingState[Plan]):
     """The kernel calls that passes change. A number means one call, and is never used again for another one."""
 
     def __init__(self, plan: Plan, recording: StateRecording[Plan] | None = None) -> None:
@@ -84,7 +84,7 @@ def _pass_of(name: str, made: PlanPass) -> StatePass:
     return StatePass(name, made.change, KERNELS, Exactness.REAL, OR.join(titles) or ANY_OPERATOR)
 
 
-passes: PassRegistry[WorkingKernels] = PassRegistry({name: _pass_of(name, one) for name, one in PASSES.items()})
+passes: PassRegistry[_WorkingKernels] = PassRegistry({name: _pass_of(name, one) for name, one in PASSES.items()})
 """All passes on kernel calls."""
 
 KERNELS_PIPELINE = FunctionPassPipeline.of_listed(LISTED[KERNELS], DCERequiredMode.NONE)
@@ -124,9 +124,9 @@ def record_kernels(
         with torch.no_grad():
             return (call_with(subject, x),)
 
-    recorded = Recorded(recorder, explainer_of(WorkingKernels, passes), examples, run_layers)
+    recorded = Recorded(recorder, explainer_of(_WorkingKernels, passes), examples, run_layers)
     with recorded.kept_on_failure():
-        manager.run(WorkingKernels(plan, recording))
+        manager.run(_WorkingKernels(plan, recording))
     return recorded.trace(fast(subject))
 
 
