@@ -83,7 +83,7 @@ function render({ model, el }) {
       type: "button",
       text,
       "aria-label": `Erase ${text.toLowerCase()}`,
-      onclick: () => change((known, shape) => erase(known, shape, from)),
+      onclick: () => change((known, image) => erase(known, image, from)),
     });
   const examples = h("div", { role: "group", "aria-label": "Take an image" });
   const tools = h(
@@ -129,13 +129,13 @@ function render({ model, el }) {
     const { x, observed } = pad.evidence();
     sent += 1;
     saveTraits(model, { evidence: { x: [...x], observed: observed.map(Number), n: sent } });
-    if (query) say(countWords(pad.evidence(), query.shape));
+    if (query) say(countWords(pad.evidence(), query.image));
   }
 
-  /** @param {(known: Evidence, shape: number[]) => Evidence} make */
+  /** @param {(known: Evidence, image: number[]) => Evidence} make */
   function change(make) {
     if (!query) return;
-    pad.show(make(pad.evidence(), query.shape), query.shape, query.most, palette().roles);
+    pad.show(make(pad.evidence(), query.image), query.image, query.most, palette().roles);
     save();
   }
 
@@ -146,11 +146,11 @@ function render({ model, el }) {
   }
 
   /** @param {Query} known */
-  function drawExamples({ examples: images, shape, most }) {
+  function drawExamples({ examples: images, image, most }) {
     const { roles } = palette();
     const buttons = images.map(({ label, x }) => {
       const canvas = h("canvas", { "aria-hidden": "true" });
-      drawAnswer(canvas, x, null, shape, most, THUMBNAIL, roles);
+      drawAnswer(canvas, x, null, image, most, THUMBNAIL, roles);
       const words = `Observe all of ${label}`;
       const take = () => change(() => ({ x: [...x], observed: x.map(() => true) }));
       return h(
@@ -163,25 +163,25 @@ function render({ model, el }) {
   }
 
   /** Draw the answers again only if they differ, so that none of them loses the focus. @param {Query} known */
-  function drawAnswers({ answers: images, note, chosen, shape, most, x, observed }) {
+  function drawAnswers({ answers: images, note, chosen, image, most, x, observed }) {
     const { roles } = palette();
-    const key = JSON.stringify([images, note, shape, observed, roles.accent]);
+    const key = JSON.stringify([images, note, image, observed, roles.accent]);
     if (key === drawn.key) {
       drawn.buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(at === chosen)));
       return;
     }
     const { side } = SIDES.find(({ most: count }) => images.length <= count) ?? SIDES[0];
     const evidence = observed.some(Boolean) ? { x, observed } : null;
-    const buttons = images.map((image, at) => {
+    const buttons = images.map((answer, at) => {
       const canvas = h("canvas", { "aria-hidden": "true" });
-      drawAnswer(canvas, image.x, evidence, shape, most, side, roles);
+      drawAnswer(canvas, answer.x, evidence, image, most, side, roles);
       const pick = () => saveTraits(model, { chosen: at });
-      const attributes = { "aria-pressed": String(at === chosen), title: `Choose ${image.label}`, onclick: pick };
+      const attributes = { "aria-pressed": String(at === chosen), title: `Choose ${answer.label}`, onclick: pick };
       return h(
         "button",
         { type: "button", class: "ceg-answer", ...attributes },
         canvas,
-        h("span", { text: image.label }),
+        h("span", { text: answer.label }),
       );
     });
     drawn = { key, buttons };
@@ -209,11 +209,11 @@ function render({ model, el }) {
       value.value = String(query.most);
     }
     const known = query.n < sent ? pad.evidence() : query; // an answer to an earlier stroke does not undo later ones
-    pad.show(known, query.shape, query.most, palette().roles);
+    pad.show(known, query.image, query.most, palette().roles);
     drawTools();
     drawExamples(query);
     drawAnswers(query);
-    say(countWords(known, query.shape));
+    say(countWords(known, query.image));
   }
 
   const closing = [onChangesTogether(model, { query: draw, options: draw }), watchTheme(doc, draw)];

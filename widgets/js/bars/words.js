@@ -42,8 +42,8 @@ export const tonesOf = ({ bars }) =>
  * The values as a table, if the bars come without one.
  * @param {Bars} all @returns {{columns: string[], rows: string[][]}}
  */
-export function tableOf({ columns, rows, bars, unit }) {
-  if (columns.length) return { columns, rows };
+export function tableOf({ table, bars, unit }) {
+  if (table.columns.length) return table;
   const toned = bars.some((bar) => bar.tone);
   const cells = bars.map((bar) => [
     bar.label,

@@ -2,49 +2,20 @@
 
 import { checkVersion, parseJson } from "../shared/contract.js";
 import { textWidth } from "../shared/measuring.js";
-import { list, number, record, text } from "../shared/reading.js";
+import { like, record } from "../shared/reading.js";
 
-/**
- * @typedef {{title: string, kind: string, units: string, at: number[], cells: number[], places: number[]}} Plate
- * @typedef {{label: string, text: string, made: string, width: number, height: number, plates: Plate[], lines: number[][]}} Drawn
- * @typedef {{circuits: Drawn[], origins: number[][], chosen: number[][], note: string}} Derivation
- */
-
-/** @param {any} value */
-const numbers = (value) => list(value).map((item) => number(item));
-
-/** @param {any} raw @returns {Plate} */
-const readPlate = (raw) => ({
-  title: text(raw.title),
-  kind: text(raw.kind),
-  units: text(raw.units),
-  at: numbers(raw.at),
-  cells: numbers(raw.cells),
-  places: numbers(raw.places),
-});
-
-/** @param {any} raw @returns {Drawn} */
-const readCircuit = (raw) => ({
-  label: text(raw.label),
-  text: text(raw.text),
-  made: text(raw.made),
-  width: number(raw.width),
-  height: number(raw.height),
-  plates: list(raw.plates).map((plate) => readPlate(record(plate))),
-  lines: list(raw.lines).map(numbers),
-});
+const readPlate = like({ title: "", kind: "", units: "", at: [0], cells: [0], places: [0] });
+/** @typedef {ReturnType<typeof readCircuit>} Drawn */
+const readCircuit = like({ label: "", text: "", made: "", width: 0, height: 0, plates: [readPlate], lines: [[0]] });
+/** @typedef {ReturnType<typeof readAll>} Derivation */
+const readAll = like({ circuits: [readCircuit], origins: [[0]], chosen: [[0]], note: "" });
 
 /** @param {any} json @returns {Derivation | null} null if there is none */
 export function readDerivation(json) {
   if (!json) return null;
   const raw = record(parseJson("The derivation is", json));
   checkVersion("The derivation has", raw.version);
-  return {
-    circuits: list(raw.circuits).map((circuit) => readCircuit(record(circuit))),
-    origins: list(raw.origins).map(numbers),
-    chosen: list(raw.chosen).map(numbers),
-    note: text(raw.note),
-  };
+  return readAll(raw);
 }
 
 /** @param {number} circuit @param {number} layer */

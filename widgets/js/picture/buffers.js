@@ -1,76 +1,60 @@
 /** The buffers of a program over time, as a picture has them, and where they are drawn. */
 
-import { list, number, record, text, texts } from "../shared/reading.js";
+import { dictOf, like, number, text } from "../shared/reading.js";
+
+/** @typedef {ReturnType<typeof readBuffer>} Buffer */
+const readBuffer = like({
+  id: 0,
+  start: 0,
+  end: 0,
+  bottom: 0,
+  bytes: 0,
+  kind: "operator",
+  label: "",
+  text: "",
+  users: [0],
+});
+/** @typedef {ReturnType<typeof readLayer>} LayerSpan */
+const readLayer = like({ start: 0, end: 0, label: "", kind: "operator", text: "", runs: [0] });
+
+/** A number of bytes or a moment, and its name. @param {any} pair */
+const readNamed = ([at, words]) => ({ at: number(at), text: text(words) });
+/** @param {any} line */
+const readListed = ([run, moment, words]) => ({ run: number(run), moment: number(moment), text: text(words) });
+/** @param {any} reason */
+const readReason = ([one, other, why]) => ({ one: number(one), other: number(other), why: text(why) });
+
+const readAll = like({
+  buffers: [readBuffer],
+  moments: [""],
+  runs: [0],
+  scale: { height: 0, ticks: [readNamed] },
+  live: [0],
+  peak: 0,
+  planned: Boolean,
+  text: "",
+  peakText: "",
+  noun: "buffer",
+  listingText: "The program as text",
+  parts: [readNamed],
+  layers: [readLayer],
+  undrawnLayers: "",
+  listing: [readListed],
+  reasons: [readReason],
+  sharingWords: dictOf(""),
+});
 
 /**
- * @typedef {{id: number, start: number, end: number, bottom: number, bytes: number, kind: string, label: string, text: string,
- *   users: number[]}} Buffer
- * @typedef {{start: number, end: number, label: string, kind: string, text: string, runs: number[]}} LayerSpan
- * @typedef {{run: number, moment: number, text: string}} Listed  a line of the program; `run`: the instruction if it runs, or -1
- * @typedef {{buffers: Buffer[], moments: string[], runs: number[], height: number, ticks: {at: number, text: string}[],
- *   live: number[], peak: number, planned: boolean, text: string, peakText: string, noun: string, listingText: string, parts: {at: number, text: string}[], layers: LayerSpan[], undrawnLayers: string,
- *   listing: Listed[], reasons: {one: number, other: number, why: string}[], words: Record<string, string>}} Buffers
+ * @typedef {ReturnType<typeof readBuffers>} Buffers
+ * @typedef {Buffers["listing"][0]} Listed  a line of the program; `run`: the instruction if it runs, or -1
  * @typedef {{x: number, y: number, width: number, height: number}} Bar
  */
 
-/** @param {Record<string, any>} raw @returns {Buffers} */
+/** @param {any} raw */
 export function readBuffers(raw) {
-  const scale = record(raw.scale);
-  return {
-    buffers: list(raw.buffers).map((buffer) => readBuffer(record(buffer))),
-    moments: texts(raw.moments),
-    runs: numbers(raw.runs),
-    height: number(scale.height),
-    ticks: list(scale.ticks).map(([at, words]) => ({ at: number(at), text: text(words) })),
-    live: numbers(raw.live),
-    peak: number(raw.peak),
-    planned: Boolean(raw.planned),
-    text: text(raw.text),
-    peakText: text(raw.peak_text),
-    noun: text(raw.noun) || "buffer",
-    listingText: text(raw.listing_text) || "The program as text",
-    parts: list(raw.parts).map(([at, words]) => ({ at: number(at), text: text(words) })),
-    layers: list(raw.layers).map((layer) => readLayer(record(layer))),
-    undrawnLayers: text(raw.undrawn_layers),
-    listing: list(raw.listing).map(([run, moment, words]) => ({
-      run: number(run),
-      moment: number(moment),
-      text: text(words),
-    })),
-    reasons: list(raw.reasons).map(([one, other, why]) => ({
-      one: number(one),
-      other: number(other),
-      why: text(why),
-    })),
-    words: record(raw.sharing_words),
-  };
+  const { scale, ...others } = readAll(raw);
+  return { ...others, ...scale };
 }
-
-/** @param {any} value */
-const numbers = (value) => list(value).map((item) => number(item));
-
-/** @param {Record<string, any>} raw @returns {LayerSpan} */
-const readLayer = (raw) => ({
-  start: number(raw.start),
-  end: number(raw.end),
-  label: text(raw.label),
-  kind: text(raw.kind, "operator"),
-  text: text(raw.text),
-  runs: numbers(raw.runs),
-});
-
-/** @param {Record<string, any>} raw @returns {Buffer} */
-const readBuffer = (raw) => ({
-  id: number(raw.id),
-  start: number(raw.start),
-  end: number(raw.end),
-  bottom: number(raw.bottom),
-  bytes: number(raw.bytes),
-  kind: text(raw.kind, "operator"),
-  label: text(raw.label),
-  text: text(raw.text),
-  users: numbers(raw.users),
-});
 
 /**
  * Where the bar of a buffer is drawn, in percent: time to the right, bytes upward.

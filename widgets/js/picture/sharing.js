@@ -15,12 +15,12 @@ export function whyNotShared(shown, one, other) {
   const isOfBoth = (/** @type {{one: number, other: number}} */ reason) =>
     [one, other].includes(reason.one) && [one, other].includes(reason.other);
   const reasons = shared ? [] : shown.reasons.filter(isOfBoth).map((reason) => reason.why);
-  const text = fill(shown.words[shared ? "shared" : "not_shared"], { why: [why, ...reasons].join("; ") });
+  const text = fill(shown.sharingWords[shared ? "shared" : "not_shared"], { why: [why, ...reasons].join("; ") });
   return { shared, text };
 }
 
 /** @param {Buffers} shown @param {Buffer} first @param {Buffer} second one that begins no earlier */
-function compareLives({ runs, words, planned }, first, second) {
+function compareLives({ runs, sharingWords: words, planned }, first, second) {
   const moment = (/** @type {number} */ at) => (runs.length ? `#${runs[Math.min(at, runs.length - 1)]}` : "the end");
   if (second.start < first.end) {
     const [start, last] = [moment(second.start), moment(Math.min(first.end, second.end) - 1)];

@@ -1,95 +1,68 @@
 /** The steps and the details of a box, from their JSON strings. */
 
 import { readCloseup } from "../closeup/reading.js";
-import { asDict, asList, list, number, record, text, texts } from "../shared/reading.js";
+import { asDict, asList, dictOf, like, maybe, number, record, text } from "../shared/reading.js";
 
-/**
- * @typedef {import("./types.js").Details} Details
- * @typedef {import("./types.js").Step} Step
- */
+/** The bytes of a program, as text and as a number. @param {any} value @returns {[string, number] | null} */
+const readBytes = (value) => (Array.isArray(value) ? [text(value[0]), number(value[1])] : null);
 
-/** @param {any} value @returns {Step[]} */
-export function readSteps(value) {
-  return asList(value).map((step, index) => ({
-    index: number(record(step).index, index),
-    path: text(record(step).path),
-    title: text(record(step).title, `Step ${index + 1}`),
-    summary: text(record(step).summary),
-    changed: record(step).changed !== false,
-    ok: typeof record(step).ok === "boolean" ? step.ok : null,
-    verdict: text(record(step).verdict),
-    error: text(record(step).error),
-    layers: number(record(step).layers),
-    folds: number(record(step).folds),
-    matches: number(record(step).matches),
-    counted: text(record(step).counted),
-    nearMisses: number(record(step).near_misses),
-    seconds: number(record(step).seconds),
-    frame: readFrame(record(step).frame, index),
-    scenes: list(record(step).scenes).map((scene) => ({
-      name: text(record(scene).name),
-      title: text(record(scene).title),
-      mode: text(record(scene).mode, "diff"),
-      sentence: text(record(scene).sentence),
-      guess: readGuess(record(scene).guess),
-    })),
-  }));
-}
+/** A frame of the film, whose plates are small. */
+const readFrame = like({
+  label: "",
+  calls: 0,
+  sentence: "",
+  undrawn: "",
+  times: dictOf(0),
+  missing: dictOf(""),
+  certified: dictOf(""),
+  memory: readBytes,
+  plates: [{ kind: "operator", at: [0], calls: 1, ms: dictOf(0) }],
+});
 
-/** @param {any} value @returns {import("./types.js").Guess | null} */
-const readGuess = (value) =>
-  value && typeof value === "object"
-    ? {
-        question: text(value.question),
-        wanted: texts(value.wanted),
-        apart: new Map(Object.entries(record(value.apart))),
-      }
-    : null;
+/** Which plates to click, and why not others. */
+const readGuess = like({
+  question: "",
+  wanted: [""],
+  apart: (/** @type {any} */ value) => new Map(Object.entries(record(value))),
+});
 
-/** Words by lane. @param {any} value @returns {Record<string, string>} */
-const readTexts = (value) =>
-  Object.fromEntries(Object.entries(record(value)).map(([lane, words]) => [lane, text(words)]));
+/** `scenes`: of the story of the compilation; with `guess` one asks, and `sentence` is the answer. */
+const readStep = like({
+  path: "",
+  title: "",
+  summary: "",
+  changed: true,
+  ok: (/** @type {any} */ value) => /** @type {boolean | null} */ (typeof value === "boolean" ? value : null),
+  verdict: "",
+  error: "",
+  layers: 0,
+  folds: 0,
+  matches: 0,
+  counted: "",
+  nearMisses: 0,
+  seconds: 0,
+  frame: maybe(readFrame),
+  scenes: [{ name: "", title: "", mode: "diff", sentence: "", guess: maybe(readGuess) }],
+});
 
-/** @param {any} value @param {number} step @returns {import("./types.js").Frame | null} */
-function readFrame(value, step) {
-  if (!value || typeof value !== "object") return null;
-  return {
-    step,
-    label: text(value.label),
-    calls: number(value.calls),
-    sentence: text(value.sentence),
-    undrawn: text(value.undrawn),
-    times: readNumbers(value.times),
-    missing: readTexts(value.missing),
-    certified: readTexts(value.certified),
-    memory: Array.isArray(value.memory) ? [text(value.memory[0]), number(value.memory[1])] : null,
-    plates: list(value.plates).map((plate) => ({
-      kind: text(record(plate).kind, "operator"),
-      at: list(record(plate).at).map((part) => number(part)),
-      calls: number(record(plate).calls, 1),
-      ms: readNumbers(record(plate).ms),
-    })),
-  };
-}
+/** @param {any} value */
+export const readSteps = (value) =>
+  asList(value).map((step, at) => {
+    const { title, frame, ...others } = readStep(step);
+    const index = number(record(step).index, at);
+    return { ...others, index, title: title || `Step ${at + 1}`, frame: frame && { ...frame, step: at } };
+  });
 
-/** @param {any} value @returns {Record<string, number>} */
-const readNumbers = (value) =>
-  Object.fromEntries(Object.entries(record(value)).map(([name, item]) => [name, number(item)]));
+const readAll = like({
+  id: "",
+  title: "",
+  sections: [{ heading: "", name: "", rows: [[""]], lines: [""] }],
+  closeup: readCloseup,
+  layer: -1,
+});
 
-/** @param {any} value @returns {Details | null} */
+/** @param {any} value */
 export function readDetails(value) {
   const raw = asDict(value);
-  if (!Object.keys(raw).length) return null;
-  return {
-    id: text(raw.id),
-    title: text(raw.title),
-    sections: list(raw.sections).map((section) => ({
-      heading: text(record(section).heading),
-      name: text(record(section).name),
-      rows: list(record(section).rows).map(texts),
-      lines: texts(record(section).lines),
-    })),
-    closeup: readCloseup(raw.closeup),
-    layer: number(raw.layer, -1),
-  };
+  return Object.keys(raw).length ? readAll(raw) : null;
 }

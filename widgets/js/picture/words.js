@@ -102,7 +102,7 @@ export function describeBox(box) {
 }
 
 /** What a line says: its ends, how the output is read and what that copies, whether it is new. @param {Edge} edge */
-export function edgeFacts({ source, target, change, count, copied, label }) {
+export function edgeFacts({ source, target, change, count, copiedBytes: copied, label }) {
   const read = copied && label ? `${label} copied per example` : label;
   const many = count > 1 ? `${count} edges` : "";
   const state = [many, change === "kept" ? "" : CHANGE_WORDS[change]].filter(Boolean).join(" · ");

@@ -201,7 +201,7 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
       }
       pen.lineWidth = Math.max(lit ? 1.8 : READ.width, 0.8 / k);
     }
-    const role = edge.read ? (edge.copied ? "copyLine" : "viewLine") : "edge";
+    const role = edge.read ? (edge.copiedBytes ? "copyLine" : "viewLine") : "edge";
     pen.strokeStyle = palette.roles[role];
     pen.globalAlpha = lit ? 1 : READS[few ? "few" : role];
     pen.stroke();

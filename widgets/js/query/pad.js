@@ -20,7 +20,7 @@ export function makePad({ h }, { ink, done, say }) {
   /** @type {Evidence} */
   let evidence = { x: [], observed: [] };
   /** @type {number[]} */
-  let shape = [1, 1, 1];
+  let image = [1, 1, 1];
   let most = 1;
   /** @type {Record<string, string>} */
   let roles = {};
@@ -43,7 +43,7 @@ export function makePad({ h }, { ink, done, say }) {
     onblur: () => focus(false),
   });
 
-  const redraw = () => drawEvidence(canvas, evidence, shape, most, SIDE, roles, focused ? cursor : null);
+  const redraw = () => drawEvidence(canvas, evidence, image, most, SIDE, roles, focused ? cursor : null);
 
   /** @param {boolean} now */
   function focus(now) {
@@ -55,8 +55,8 @@ export function makePad({ h }, { ink, done, say }) {
   function pixel(event) {
     const { left, top, width, height } = canvas.getBoundingClientRect();
     return [
-      Math.floor(((event.clientX - left) / width) * shape[2]),
-      Math.floor(((event.clientY - top) / height) * shape[1]),
+      Math.floor(((event.clientX - left) / width) * image[2]),
+      Math.floor(((event.clientY - top) / height) * image[1]),
     ];
   }
 
@@ -64,7 +64,7 @@ export function makePad({ h }, { ink, done, say }) {
   function start(event) {
     last = pixel(event);
     canvas.setPointerCapture?.(event.pointerId);
-    paint(evidence, shape, last[0], last[1], ink());
+    paint(evidence, image, last[0], last[1], ink());
     redraw();
   }
 
@@ -76,7 +76,7 @@ export function makePad({ h }, { ink, done, say }) {
     const count = Math.max(1, Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1]));
     for (let i = 1; i <= count; i += 1) {
       const [column, row] = [0, 1].map((side) => Math.round(from[side] + ((to[side] - from[side]) * i) / count));
-      paint(evidence, shape, column, row, ink());
+      paint(evidence, image, column, row, ink());
     }
     last = to;
     redraw();
@@ -97,12 +97,12 @@ export function makePad({ h }, { ink, done, say }) {
     focused = true;
     if (by) {
       const to = [cursor[0] + by[0], cursor[1] + by[1]];
-      if (isInside(shape, to[0], to[1])) cursor = to;
+      if (isInside(image, to[0], to[1])) cursor = to;
     } else {
-      paint(evidence, shape, cursor[0], cursor[1], erases ? null : ink());
+      paint(evidence, image, cursor[0], cursor[1], erases ? null : ink());
       done();
     }
-    const value = valueAt(evidence, shape, cursor[0], cursor[1]);
+    const value = valueAt(evidence, image, cursor[0], cursor[1]);
     say(`row ${cursor[1] + 1}, column ${cursor[0] + 1}: ${value === null ? "not observed" : value}`);
     redraw();
   }
@@ -111,10 +111,10 @@ export function makePad({ h }, { ink, done, say }) {
     element: canvas,
     /** What is observed now. */
     evidence: () => evidence,
-    /** @param {Evidence} next @param {number[]} of shape @param {number} largest @param {Record<string, string>} palette */
+    /** @param {Evidence} next @param {number[]} of image @param {number} largest @param {Record<string, string>} palette */
     show(next, of, largest, palette) {
-      if (of.join() !== shape.join()) cursor = [Math.floor(of[2] / 2), Math.floor(of[1] / 2)];
-      [evidence, shape, most, roles] = [{ x: [...next.x], observed: [...next.observed] }, of, largest, palette];
+      if (of.join() !== image.join()) cursor = [Math.floor(of[2] / 2), Math.floor(of[1] / 2)];
+      [evidence, image, most, roles] = [{ x: [...next.x], observed: [...next.observed] }, of, largest, palette];
       redraw();
     },
   };

@@ -1,37 +1,29 @@
 /** The data of a query, as the pad and the images read it. */
 
-import { list, number, record, text } from "../shared/reading.js";
 import { checkVersion, parseJson } from "../shared/contract.js";
+import { like, record } from "../shared/reading.js";
 
-/**
- * @typedef {{label: string, x: number[]}} Image
- * @typedef {{shape: number[], most: number, step: number, examples: Image[], x: number[], observed: boolean[],
- *   n: number, answers: Image[], note: string, chosen: number}} Query
- */
-
-/** @param {any} value */
-const numbers = (value) => list(value).map((item) => number(item));
-
-/** @param {any} value @returns {Image} */
-const readImage = (value) => ({ label: text(record(value).label), x: numbers(record(value).x) });
+/** @typedef {ReturnType<typeof readImage>} Image */
+const readImage = like({ label: "", x: [0] });
+/** @typedef {ReturnType<typeof readAll>} Query */
+const readAll = like({
+  image: [0],
+  most: 0,
+  step: 1,
+  examples: [readImage],
+  x: [0],
+  observed: [Boolean],
+  n: 0,
+  answers: [readImage],
+  note: "",
+  chosen: 0,
+});
 
 /** The query, or null if there is nothing to paint. @param {any} json @returns {Query | null} */
 export function readQuery(json) {
   if (!json) return null;
   const raw = record(parseJson("The query is", json));
   checkVersion("The query has", raw.version);
-  const shape = numbers(raw.image);
-  if (shape.length !== 3) return null;
-  return {
-    shape,
-    most: number(raw.most),
-    step: number(raw.step) || 1,
-    examples: list(raw.examples).map(readImage),
-    x: numbers(raw.x),
-    observed: numbers(raw.observed).map(Boolean),
-    n: number(raw.n),
-    answers: list(raw.answers).map(readImage),
-    note: text(raw.note),
-    chosen: number(raw.chosen),
-  };
+  const query = readAll(raw);
+  return query.image.length === 3 ? query : null;
 }

@@ -34,9 +34,9 @@ export function edgeElement({ s }, edge, palette, label) {
  * @param {{words: string, at: Rect}} label
  */
 function labelElement(s, edge, roles, { words, at }) {
-  const [fill, ink] = edge.copied > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
+  const [fill, ink] = edge.copiedBytes > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
   const look = edge.read
-    ? { rx: 4, fill, stroke: ink, "stroke-dasharray": edge.copied > 0 ? null : "2 2" }
+    ? { rx: 4, fill, stroke: ink, "stroke-dasharray": edge.copiedBytes > 0 ? null : "2 2" }
     : { rx: 8, fill: roles.ground, stroke: roles.line };
   const text = { x: (at.r - at.l) / 2, y: 8.5, fill: edge.read ? ink : roles.muted, text: words };
   return s(
