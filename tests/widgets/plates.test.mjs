@@ -291,7 +291,8 @@ test("a row of a table lights the cell of its layer, or of its slice when folded
   const cells = [0, 0, 1, 1, 1, 0, 1, 1];
   for (const picture of [read(node("a", [4, 5], [4, 5], cells), b), read(node("n9", [9], [0, 0], cells, 0))]) {
     const state = { picture, options: { main: true } };
-    makeRowLighting({ doc, guard: (act) => act }, { state, set: (news) => lit.push([news.hover, news.cell]) });
+    const ui = { doc, guard: (act) => act };
+    makeRowLighting({ ui, store: { state, set: (news) => lit.push([news.hover, news.cell]) } });
     tell("pointermove", row(5));
     tell("pointermove", {});
     tell("pointermove", {});

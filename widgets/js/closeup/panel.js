@@ -138,11 +138,8 @@ const POINTED = new Set(["hover", "cell", "slice", "view"]);
 /** @param {any} element */
 const nameOf = (element) => element.getAttribute("aria-label") || element.textContent;
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {import("../controls/closeup.js").ClosingUp} actions
- */
-export function makeCloseup(ui, { state }, actions) {
+/** @param {import("../graph.js").Page} page */
+export function makeCloseup({ ui, store: { state }, closingUp: actions }) {
   const { make, h, button, textButton, guard } = ui;
   const title = h("h2");
   const choose = Object.entries(PARTS).map(([name, words]) => textButton(words, () => actions.choose(name)));

@@ -22,12 +22,8 @@ const FOCUS_PAD = 60;
 /** @param {number} value */
 const rounded = (value) => Math.round(value * 1000) / 1000;
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {import("./saving.js").Saving} saving
- * @param {import("../parts/stage.js").Stage} stage @param {any} root says in `data-moving` whether the picture moves
- */
-export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
+/** @param {import("../graph.js").Page} page */
+export function makeCamera({ ui: { guard, timers }, store, saving: { setView }, stage, root }) {
   const { state } = store;
   /** Whether the camera moves by itself. */
   let auto = true;

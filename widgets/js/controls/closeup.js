@@ -5,10 +5,8 @@ import { readValues } from "../closeup/values_reading.js";
 import { closeupOf } from "../parts/state.js";
 import { text } from "../shared/reading.js";
 
-/**
- * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving
- */
-export function makeClosingUp(store, { request, setView }) {
+/** @param {import("../graph.js").Page} page */
+export function makeClosingUp({ store, saving: { request, setView } }) {
   const { state } = store;
 
   /** Ask the host to run the inputs. */
@@ -81,10 +79,9 @@ export function makeClosingUp(store, { request, setView }) {
 
 /**
  * A part that draws nothing. It asks once the close-up is there: before that, nobody sees the values.
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {ClosingUp} closingUp
+ * @param {import("../graph.js").Page} page
  */
-export function makeAsking({ timers }, { state }, closingUp) {
+export function makeAsking({ ui: { timers }, store: { state }, closingUp }) {
   const isDue = () =>
     state.closeup === "values" && state.showCloseup && !state.values && !state.running && closeupOf(state) !== null;
   const ask = () => isDue() && closingUp.ask();

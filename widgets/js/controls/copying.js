@@ -12,11 +12,8 @@ const SAID_MS = 2000;
 /** Around the buffers of a program, which are below the picture. */
 const MARGIN = 16;
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {import("../parts/stage.js").Stage} stage
- */
-export function makeCopying({ make, doc, textButton, guard, timers, announce }, { state }, stage) {
+/** @param {import("../graph.js").Page} page */
+export function makeCopying({ ui: { make, doc, textButton, guard, timers, announce }, store: { state }, stage }) {
   const label = "Copy SVG";
   const buttons = [0, 1].map(() => textButton(label, () => copy(), { title: "Copy the picture as SVG" }));
 

@@ -9,9 +9,9 @@ const [DOCK_MS, ANSWER_MS] = [420, 150];
 
 /**
  * A part that draws nothing: a match that is lit in another picture, or another match, begins anew.
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
+ * @param {import("../graph.js").Page} page
  */
-export function makeDockingClock({ timers }, store) {
+export function makeDockingClock({ ui: { timers }, store }) {
   const { state } = store;
   let running = "";
 

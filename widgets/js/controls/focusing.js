@@ -24,10 +24,9 @@ export function heirOf(id, before, after) {
 
 /**
  * Two parts: `before` all others it notes what has the focus, `after` all others it moves a lost focus.
- * @param {import("../parts/state.js").Store} store
- * @param {{root: any, stage: import("../parts/stage.js").Stage, stepper: {element: any, slider: any}}} page
+ * @param {import("../graph.js").Page} page
  */
-export function makeFocusing(store, { root, stage, stepper }) {
+export function makeFocusing({ store, root, stage, stepper }) {
   const { state } = store;
   const reads = /** @type {(keyof State)[]} */ (Object.keys(state));
   /** The element of the view that had the focus, and its box. @type {any} */

@@ -6,10 +6,8 @@ import { guessOf, isGuessing } from "../parts/state.js";
 const HOW =
   "Click each of them, then Answer. Without a mouse: the keys comma and period go from plate to plate, Space chooses one.";
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- */
-export function makeGuessing({ announce }, store) {
+/** @param {import("../graph.js").Page} page */
+export function makeGuessing({ ui: { announce }, store }) {
   const { state } = store;
 
   /** Choose a plate, or choose it no longer. @param {string} id */

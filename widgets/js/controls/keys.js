@@ -7,25 +7,14 @@ import { SECTIONS } from "../parts/inspector.js";
 import { isCompact, isDrawer, isPresenting } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
-/**
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {{
- *   root: any, slider: any, setMode(mode: string): void,
- *   stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
- *   stepping: import("./stepping.js").Stepping, selecting: import("./selecting.js").Selecting,
- *   search: import("../parts/search.js").Search, inspector: import("../parts/inspector.js").Inspector,
- *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint, timing: import("./stepping.js").Timing,
- *   slides: import("../parts/slides.js").Slides, guessing: import("./guessing.js").Guessing,
- * }} Page
- */
+/** @typedef {import("../picture/types.js").Picture} Picture */
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store @param {Page} page
- */
-export function makeKeys({ announce, guard }, store, page) {
-  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, slides, timing } =
-    page;
-  const { guessing } = page;
+/** @param {import("../graph.js").Page} page */
+export function makeKeys(page) {
+  const { store, root, stage, camera, stepping, selecting, search, inspector, help, hint, slides, timing } = page;
+  const { announce, guard } = page.ui;
+  const { setMode } = page.requesting;
+  const { slider } = page.stepper;
   const { state } = store;
 
   /** The box that has the focus, or else the first. @param {Picture} picture */
@@ -125,7 +114,8 @@ export function makeKeys({ announce, guard }, store, page) {
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";
     const { key, shiftKey } = event;
     const used = isPresenting(state)
-      ? guessing.press(event, { inPicture: stage.hasFocus(), pressing, moveFocus }) || slides.press(event, pressing)
+      ? page.guessing.press(event, { inPicture: stage.hasFocus(), pressing, moveFocus }) ||
+        slides.press(event, pressing)
       : act({ key, shiftKey, target }, stage.hasFocus(), pressing);
     if (!used) return;
     event.preventDefault();

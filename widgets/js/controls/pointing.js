@@ -23,13 +23,8 @@ const [WHEEL, PINCH] = [0.0016, 0.008];
 /** Events of the wheel that follow each other this fast are one turn. */
 const TURN_MS = 200;
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
- *   selecting: import("./selecting.js").Selecting, hint: import("../parts/hint.js").Hint,
- *   closingUp: import("./closeup.js").ClosingUp, saving: import("./saving.js").Saving}} page
- */
-export function makePointing({ guard }, store, { root, stage, camera, selecting, hint, closingUp, saving }) {
+/** @param {import("../graph.js").Page} page */
+export function makePointing({ ui: { guard }, store, root, stage, camera, selecting, hint, closingUp, saving }) {
   const { state } = store;
   /** The box that a double click has opened. */
   let opened = "";

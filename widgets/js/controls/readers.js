@@ -13,16 +13,11 @@ const COORDINATES_MS = 400;
 
 /**
  * The readers by trait, in the order in which they are to be called: drawing the picture depends on the others.
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {import("../shared/contract.js").Model} model
- * @param {{camera: import("./camera.js").CameraControl, loading: import("../parts/loading.js").Loading,
- *   showing: import("./showing.js").Showing, ahead: import("./showing.js").Ahead, slides: import("../parts/slides.js").Slides,
- *   closingUp: import("./closeup.js").ClosingUp, settle(): void}} page
- * `settle`: measures the view again
- * @returns {Record<string, () => void>}
+ * @param {import("../graph.js").Page} page @returns {Record<string, () => void>}
  */
-export function makeReaders({ doc, guard, timers }, store, model, page) {
-  const { camera, loading, showing, ahead, slides, closingUp, settle } = page;
+export function makeReaders(page) {
+  const { store, model, camera, loading, showing, ahead, slides, closingUp, settle } = page;
+  const { doc, guard, timers } = page.ui;
   const { state } = store;
 
   function readOptions() {

@@ -32,10 +32,9 @@ const rowOf = (event) =>
   event.composedPath().find((/** @type {any} */ part) => part.getAttribute && part.getAttribute("data-slice") !== null);
 
 /**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @returns {() => void} ends it
+ * @param {import("../graph.js").Page} page @returns {() => void} ends it
  */
-export function makeRowLighting({ doc, guard }, store) {
+export function makeRowLighting({ ui: { doc, guard }, store }) {
   const { state } = store;
   let isLit = false;
 

@@ -2,8 +2,8 @@
 
 import { saveTraits } from "../shared/traits.js";
 
-/** @param {import("../shared/contract.js").Model} model @param {import("../parts/state.js").Store} store */
-export function makeSaving(model, store) {
+/** @param {import("../graph.js").Page} page */
+export function makeSaving({ model, store }) {
   let requests = 0;
   return {
     /** Save traits. @param {Record<string, any>} changes */

@@ -10,14 +10,11 @@ const FIRST = "hull-0";
 /** @param {readonly (string | number)[]} a @param {readonly (string | number)[]} b */
 export const isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {import("./saving.js").Saving} saving
- * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl, lit(): string,
- *   guessing: import("./guessing.js").Guessing}} page
- * `lit`: what the pager says about the lit match
- */
-export function makeSelecting({ announce }, store, { setView }, { root, stage, camera, lit, guessing }) {
+/** @param {import("../graph.js").Page} page */
+export function makeSelecting(page) {
+  const { store, root, stage, camera, guessing } = page;
+  const { announce } = page.ui;
+  const { setView } = page.saving;
   const { state } = store;
 
   /** @param {string[]} ids @param {number[]} [layers] those that were clicked in selected plates */
@@ -76,7 +73,7 @@ export function makeSelecting({ announce }, store, { setView }, { root, stage, c
     const shown = state.picture?.stops.find((item) => item.id === hull);
     if (!shown) return;
     camera.reveal(shown.boxes[0]);
-    announce(lit());
+    announce(page.pager.words());
     select(shown.lens ? [] : shown.boxes.map((box) => box.id));
   }
 

@@ -11,12 +11,10 @@ import { isSame } from "./selecting.js";
 
 const MISSING = "The match that the link names is not in this picture.";
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {{camera: import("./camera.js").CameraControl, hint: import("../parts/hint.js").Hint,
- *   words(): string}} page `words`: what a slide says of its scene
- */
-export function makeShowing({ announce }, store, { camera, hint, words }) {
+/** @param {import("../graph.js").Page} page */
+export function makeShowing(page) {
+  const { store, camera, hint } = page;
+  const { announce } = page.ui;
   const { state } = store;
 
   /** @param {Picture} picture @param {Picture} before */
@@ -39,7 +37,9 @@ export function makeShowing({ announce }, store, { camera, hint, words }) {
       store.set({ picture, notice, hover, hull, match, selection, found: foundIn(pictures, state.query) });
       if (notice) announce(notice);
       if (picture && before && isOther(picture, before)) {
-        announce([words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
+        announce(
+          [page.slides.words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "),
+        );
       }
       camera.animate(before);
     },
@@ -57,8 +57,8 @@ const LOOK = ["mode", "colour_by", "group_by"];
 /** @param {string} base64 */
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 
-/** @param {import("../parts/state.js").Store} store @param {Showing} showing */
-export function makeAhead({ state }, showing) {
+/** @param {import("../graph.js").Page} page */
+export function makeAhead({ store: { state }, showing }) {
   /** Pictures by step. @type {Map<number, Sent>} */
   const sent = new Map();
   /** What they were sent for: the look, and the selections that follow from another. @type {Record<string, any>} */

@@ -6,12 +6,8 @@ const PLAY_MS = 1400;
 /** The slider tells the host where it is only when it rests. */
 const LAZY_MS = 80;
 
-/**
- * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
- * @param {import("./saving.js").Saving} saving @param {import("../parts/loading.js").Loading} loading
- * @param {import("./showing.js").Ahead} ahead
- */
-export function makeStepping({ timers }, store, { save, setView }, loading, ahead) {
+/** @param {import("../graph.js").Page} page */
+export function makeStepping({ ui: { timers }, store, saving: { save, setView }, loading, ahead }) {
   const { state } = store;
 
   /** @param {number} to @param {boolean} [lazily] */
@@ -75,11 +71,8 @@ export function makeStepping({ timers }, store, { save, setView }, loading, ahea
 }
 /** @typedef {ReturnType<typeof makeStepping>} Stepping */
 
-/**
- * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving
- * @param {import("../parts/loading.js").Loading} loading @param {Stepping} stepping
- */
-export function makeRequesting(store, { save, request, setView }, loading, stepping) {
+/** @param {import("../graph.js").Page} page */
+export function makeRequesting({ store, saving: { save, request, setView }, loading, stepping }) {
   const { state } = store;
 
   /** Go back to the picture that is shown. @returns {Record<string, any>} what has changed */
@@ -113,14 +106,16 @@ export function makeRequesting(store, { save, request, setView }, loading, stepp
   };
 }
 
-/** @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving */
-export const makeTiming = ({ state }, { request }) => ({
-  /** Whether the host measures. */
-  isOffered: () => list(state.options.requests).includes("timing"),
-  /** Measure every step and its layers, unless a measurement is running. */
-  start() {
-    if (!state.progress) request("timing");
-  },
-  cancel: () => request("cancel"),
-});
+/** @param {import("../graph.js").Page} page */
+export function makeTiming({ store: { state }, saving: { request } }) {
+  return {
+    /** Whether the host measures. */
+    isOffered: () => list(state.options.requests).includes("timing"),
+    /** Measure every step and its layers, unless a measurement is running. */
+    start() {
+      if (!state.progress) request("timing");
+    },
+    cancel: () => request("cancel"),
+  };
+}
 /** @typedef {ReturnType<typeof makeTiming>} Timing */

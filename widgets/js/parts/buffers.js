@@ -95,11 +95,8 @@ const MAX_NAMED = 4;
  * @typedef {import("./state.js").Changed} Changed
  */
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {{select(ids: string[]): void}} selecting
- */
-export function makeBuffers(ui, store, selecting) {
+/** @param {import("../graph.js").Page} page */
+export function makeBuffers({ ui, store, selecting }) {
   const { state } = store;
   const { h } = ui;
 

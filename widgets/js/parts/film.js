@@ -6,11 +6,8 @@ import { isAsking } from "./state.js";
 /** @typedef {import("./state.js").Changed} Changed */
 /** @typedef {import("../picture/types.js").Step} Step */
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/stepping.js").Stepping} stepping
- */
-export function makeFilm({ make, guard }, { state }, { goTo }) {
+/** @param {import("../graph.js").Page} page */
+export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { goTo } }) {
   const { h } = make;
   const frames = h("div", {
     class: "ce-frames",

@@ -19,8 +19,8 @@ export function countHulls(hulls) {
   return words.join(", ");
 }
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {(way: number) => void} turn */
-export function makePager({ h, button }, { state }, turn) {
+/** @param {import("../graph.js").Page} page */
+export function makePager({ ui: { h, button }, store: { state }, selecting: { turn } }) {
   const words = h("span", {});
   const group = { class: "ce-pager", role: "group", "aria-label": "Matches and near misses", hidden: true };
   const element = h(
@@ -51,11 +51,8 @@ const PAGER = `
 
 /** @typedef {import("./state.js").Changed} Changed */
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving @param {any} pager the element of the pager
- */
-export function makeFoot(ui, { state }, { request }, pager) {
+/** @param {import("../graph.js").Page} page */
+export function makeFoot({ ui, store: { state }, saving: { request }, pager }) {
   const { h } = ui;
   const caption = h("div", { class: "ce-caption" });
   const note = h("div", { class: "ce-note" });
@@ -72,7 +69,7 @@ export function makeFoot(ui, { state }, { request }, pager) {
   }
 
   return {
-    element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
+    element: h("div", { class: "ce-foot" }, pager.element, caption, note, actions),
     reads: /** @type {const} */ (["picture", "options", "hover", "cell", "selection", "notice"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {

@@ -1,27 +1,39 @@
 /** The root of a view: its theme, size and common controls; the room it gives to pictures and to the tool below. */
 
 import { heightFor } from "../controls/camera_views.js";
-import { classes } from "../shared/elements.js";
+import { classes, setChildren } from "../shared/elements.js";
 import { FONT } from "../shared/measuring.js";
 import { makeSplit } from "../shared/splitting.js";
 import { applyPalette, heightOf } from "../shared/theme.js";
-import { followsContent, isCompact, isDrawer, isGuessing, isNarrow, isPresenting, picturesOf } from "./state.js";
+import { legendItems } from "./legend.js";
+import {
+  followsContent,
+  hasLegend,
+  isCompact,
+  isDrawer,
+  isGuessing,
+  isNarrow,
+  isPresenting,
+  picturesOf,
+} from "./state.js";
 
 const HEIGHT = "640px";
 
-/** @param {import("./state.js").Store} store @param {any} root */
-export const makeFrame = ({ state }, root) => ({
-  reads: /** @type {const} */ (["options", "palette", "width", "view", "steps", "guess"]),
-  draw() {
-    const compact = isCompact(state);
-    applyPalette(root, state.palette, "ce");
-    root.style.setProperty("height", followsContent(state) ? "auto" : heightOf(state.options.height, HEIGHT));
-    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
-    forms.push(state.options.tool === true && "ce-tool");
-    forms.push(isPresenting(state) && "ce-slides", isGuessing(state) && "ce-guessing");
-    root.setAttribute("class", classes("ce-root", ...forms));
-  },
-});
+/** @param {import("../graph.js").Page} page */
+export function makeFrame({ store: { state }, root }) {
+  return {
+    reads: /** @type {const} */ (["options", "palette", "width", "view", "steps", "guess"]),
+    draw() {
+      const compact = isCompact(state);
+      applyPalette(root, state.palette, "ce");
+      root.style.setProperty("height", followsContent(state) ? "auto" : heightOf(state.options.height, HEIGHT));
+      const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
+      forms.push(state.options.tool === true && "ce-tool");
+      forms.push(isPresenting(state) && "ce-slides", isGuessing(state) && "ce-guessing");
+      root.setAttribute("class", classes("ce-root", ...forms));
+    },
+  };
+}
 
 export const STYLE = `
 .ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:min-content;overflow:hidden;
@@ -82,8 +94,8 @@ export const SYSTEM_STYLE = `
 }
 `;
 
-/** @param {import("./state.js").Store} store @param {import("./stage.js").Stage} stage @param {any} main what holds it */
-export function makeRoom({ state }, stage, main) {
+/** @param {import("../graph.js").Page} page */
+export function makeRoom({ store: { state }, stage, main }) {
   /** What the heights of pictures are compared for: between steps the page below does not jump up and down. */
   let compared = "";
   let height = 0;
@@ -106,8 +118,8 @@ export function makeRoom({ state }, stage, main) {
 /** The height of the tool, for the page: its style and that of the view read it. */
 const TOOL_HEIGHT = "--explorer-tool-height";
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store */
-export function makeToolSplit({ make, doc }, { state }) {
+/** @param {import("../graph.js").Page} page */
+export function makeToolSplit({ ui: { make, doc }, store: { state } }) {
   /** @param {string} height */
   const apply = (height) => doc.documentElement.style.setProperty(TOOL_HEIGHT, height);
   // The tool is outside of the view, which cannot measure it.
@@ -118,6 +130,42 @@ export function makeToolSplit({ make, doc }, { state }) {
     reads: /** @type {const} */ (["options"]),
     draw() {
       element.hidden = state.options.split !== true;
+    },
+  };
+}
+
+/**
+ * Where parts are that move: in compact form there is no toolbar, the modes float, two buttons join the stepper, and the
+ * rest is in the inspector.
+ * @param {import("../graph.js").Page} page
+ */
+export function makeArrangement(page) {
+  const { toolbar, search, slides, copying, table, stepper, floating } = page;
+  const { make, h } = page.ui;
+  const { state } = page.store;
+  const gap = h("span", { class: "ce-grow" });
+  const common = [search.element, slides.buttons, copying.button];
+  return {
+    reads: /** @type {const} */ (["options"]),
+    draw() {
+      const compact = isCompact(state);
+      const buttons = [page.inspector.toggle, page.help.toggle];
+      floating.hidden = !compact;
+      setChildren(floating, compact ? [toolbar.modes] : []);
+      setChildren(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
+      const [found, ...others] = common;
+      const parts = [toolbar.modes, ...toolbar.choosers, found, gap, ...others, table.toggle, ...buttons];
+      if (!compact) setChildren(toolbar.element, parts);
+    },
+    /** What has no room elsewhere in compact form. @param {ReadonlySet<string>} closed headings that the user has closed */
+    settings(closed) {
+      const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
+      const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
+      const settings = h("div", { class: "ce-settings" }, ...choosers, ...common, tables);
+      const view = h("details", { open: !closed.has("View") }, h("summary", { text: "View" }), settings);
+      if (hasLegend(state)) return h("div", {}, view);
+      const legend = h("ul", { class: "ce-legend" }, legendItems(make, state));
+      return h("div", {}, view, h("details", { open: true }, h("summary", { text: "Legend" }), legend));
     },
   };
 }

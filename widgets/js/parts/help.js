@@ -32,11 +32,8 @@ const POINTER =
   "graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 const LABEL = "Keys and help (?)";
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving @param {import("../controls/stepping.js").Timing} timing @param {any} root
- */
-export function makeHelp({ h, guard, textButton }, store, { save }, timing, root) {
+/** @param {import("../graph.js").Page} page */
+export function makeHelp({ ui: { h, guard, textButton }, store, saving: { save }, timing, root }) {
   const { state } = store;
   /** What had the focus before. @type {any} */
   let from = null;

@@ -11,8 +11,8 @@ import { captionsOf, cellWords, edgeFacts } from "../picture/words.js";
 /** Room that the note needs to the right of the pointer. */
 const ROOM = 310;
 
-/** @param {import("./ui.js").Ui} ui @param {any} area the element that the note must not leave */
-export function makeHint({ h }, area) {
+/** @param {import("../graph.js").Page} page */
+export function makeHint({ ui: { h }, area }) {
   const element = h("div", { class: "ce-hint", "aria-hidden": "true", hidden: true });
 
   /** @param {Box} box @param {number} cell under the pointer, or -1 @returns {string[]} */

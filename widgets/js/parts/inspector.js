@@ -32,12 +32,8 @@ const MAX_NAMES = 12;
 /** Letters of a value that fit into the narrowest column. */
 const MAX_UNBROKEN = 16;
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving
- * @param {(closed: ReadonlySet<string>) => any} settings what has no room elsewhere in compact form
- */
-export function makeInspector({ h, button, textButton }, store, { request, setView }, settings) {
+/** @param {import("../graph.js").Page} page */
+export function makeInspector({ ui: { h, button, textButton }, store, saving: { request, setView }, arrangement }) {
   const { state } = store;
   /** Headings that the user has closed. @type {Set<string>} */
   const closed = new Set();
@@ -188,7 +184,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
         ),
         ...(inspectedBox(state) ? sectionButtons(sections) : []),
         ...(shown ? sections.map(sectionElement) : [h("p", { text: "Select a box to see what it is." })]),
-        ...(isCompact(state) ? [settings(closed)] : []),
+        ...(isCompact(state) ? [arrangement.settings(closed)] : []),
       ]);
     },
   };

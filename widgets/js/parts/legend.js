@@ -49,9 +49,9 @@ function scaleItem({ h, s }, scale, palette) {
 
 /**
  * Below the picture; where there is little room, behind a button over it.
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../graph.js").Page} page
  */
-export function makeLegend({ make, h }, { state }) {
+export function makeLegend({ ui: { make, h }, store: { state } }) {
   const items = h("ul", { class: "ce-legend", "aria-label": "Legend" });
   const folded = h("details", {}, h("summary", { text: "Legend" }));
   const element = h("div", { class: "ce-legends" });

@@ -21,19 +21,12 @@ const [ARROW, MAKES] = ["M-16 15h11m-4 -4l5 4l-5 4", "M4 15h16m-6 -6l7 6l-7 6"];
 
 const WHAT_IF = "What if it were not so?";
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/selecting.js").Selecting} selecting
- * @param {import("../controls/saving.js").Saving} saving
- * @param {{root: any, pager: any}} page `pager`: the element of the counter that is shown while the lens is closed
- */
-export function makeLens(
-  { h, s, button, textButton, guard, announce },
-  store,
-  selecting,
-  { request },
-  { root, pager },
-) {
+/** @param {import("../graph.js").Page} page */
+export function makeLens(page) {
+  const { store, selecting, root } = page;
+  const { h, s, button, textButton, guard, announce } = page.ui;
+  const { request } = page.saving;
+  const pager = page.pager.element;
   const { state } = store;
   /** The near miss whose answer the host was asked for, until it is read out. */
   let awaited = "";

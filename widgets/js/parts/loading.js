@@ -4,14 +4,19 @@ import { isAwaited } from "./state.js";
 
 const [BUSY_MS, SLOW_MS] = [300, 2000];
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {{root: any, cancel(): void}} page `cancel`: the user does not want to wait
- */
-export function makeLoading({ h, textButton, timers, announce }, { state }, { root, cancel }) {
+/** @param {import("../graph.js").Page} page */
+export function makeLoading(page) {
+  const { root } = page;
+  const { h, textButton, timers, announce } = page.ui;
+  const { state } = page.store;
   const progress = h("div", { class: "ce-progress", hidden: true });
   const words = h("span", {});
-  const wait = h("div", { class: "ce-wait", hidden: true }, words, textButton("Cancel", cancel));
+  const wait = h(
+    "div",
+    { class: "ce-wait", hidden: true },
+    words,
+    textButton("Cancel", () => page.requesting.cancel()),
+  );
   return {
     elements: [progress, wait],
     reads: /** @type {const} */ (["picture", "step", "view"]),

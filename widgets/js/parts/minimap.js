@@ -46,11 +46,8 @@ export function cornerFor(boxes, { k, x, y }, { width, height }, corners = CORNE
   return corners.reduce((best, corner) => (covered(corner) < covered(best) ? corner : best));
 }
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./stage.js").Stage} stage @param {import("../controls/camera.js").CameraControl} camera
- */
-export function makeMinimap({ h, guard }, { state }, stage, camera) {
+/** @param {import("../graph.js").Page} page */
+export function makeMinimap({ ui: { h, guard }, store: { state }, stage, camera }) {
   const element = h("canvas", { class: "ce-map", width: WIDTH, height: HEIGHT, "aria-hidden": "true", hidden: true });
   const pen = typeof element.getContext === "function" ? element.getContext("2d") : null;
   /** Where the picture is on the map. @type {{k: number, ox: number, oy: number} | null} */

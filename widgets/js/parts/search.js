@@ -17,11 +17,8 @@ export function foundIn(pictures, query) {
   return new Set(boxes.filter((box) => textOf(box).includes(words)).map((box) => box.id));
 }
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {{goTo(id: string, select: boolean): void}} boxes `goTo`: bring a box into view, and select it
- */
-export function makeSearch({ h, guard }, store, { goTo }) {
+/** @param {import("../graph.js").Page} page */
+export function makeSearch({ ui: { h, guard }, store, selecting: { goTo } }) {
   const { state } = store;
   const input = h("input", {
     type: "search",

@@ -49,13 +49,16 @@ function numberOf({ view, step }, slides) {
   return Math.max(0, here < 0 ? named : here);
 }
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving @param {import("./loading.js").Loading} loading
- * @param {{root: any, copy: any, guessing: import("../controls/guessing.js").Guessing}} page `copy`: a button that copies the
- *   picture
- */
-export function makeSlides({ h, textButton, guard }, store, { save }, loading, { root, copy, guessing }) {
+/** @param {import("../graph.js").Page} page */
+export function makeSlides({
+  ui: { h, textButton, guard },
+  store,
+  saving: { save },
+  loading,
+  root,
+  copying,
+  guessing,
+}) {
   const { state } = store;
   /** The digits typed so far. */
   let typed = "";
@@ -76,7 +79,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
     check,
     previous,
     next,
-    copy,
+    copying.slideButton,
     textButton("Full screen (f)", () => flipFullScreen()),
     textButton("Close (Esc)", () => close()),
   );

@@ -36,11 +36,11 @@ const MARKS = [...EMPHASIZED, ...VALUES, ...LENS];
 /** How pictures are drawn. */
 const SCENES = { plates: platesScene, score: scoreScene, canvas: canvasScene, svg: svgScene };
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {{root: any, attach(pane: Pane): void}} page `attach`: called with each new pane
- */
-export function makeStage({ make, h }, { state }, { root, attach }) {
+/** @param {import("../graph.js").Page} page */
+export function makeStage(page) {
+  const { root } = page;
+  const { make, h } = page.ui;
+  const { state } = page.store;
   const element = h("div", { class: "ce-views" });
   const emptyWords = h("span", { text: "Nothing to show yet." });
   const empty = h("div", { class: "ce-empty" }, emptyWords);
@@ -56,7 +56,7 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     const title = h("div", { class: "ce-view-title" });
     /** @type {Pane} */
     const pane = { scene, element: h("div", { class: "ce-view" }, scene.stage, title), title, picture: null, kind };
-    attach(pane);
+    page.pointing.attach(pane);
     return pane;
   }
 

@@ -9,16 +9,9 @@ const ONLY_WIDTH = 900;
 
 /** @typedef {import("./state.js").Changed} Changed */
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/stepping.js").Stepping} stepping @param {import("../controls/saving.js").Saving} saving
- */
-export function makeStepper(
-  { make, h, button, guard },
-  store,
-  { goTo, nextOf, slideTo, goToEnd, walk, setPlaying },
-  { setView },
-) {
+/** @param {import("../graph.js").Page} page */
+export function makeStepper({ ui: { make, h, button, guard }, store, stepping, saving: { setView } }) {
+  const { goTo, nextOf, slideTo, goToEnd, walk, setPlaying } = stepping;
   const { state } = store;
   const slide = guard(() => {
     slideTo(Number(slider.value));

@@ -14,11 +14,8 @@ export function actionButtons({ textButton }, { picture, options }, beside, requ
     .map((action) => textButton(action.label, () => request(action.name)));
 }
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving
- */
-export function makeStrip(ui, { state }, { request }) {
+/** @param {import("../graph.js").Page} page */
+export function makeStrip({ ui, store: { state }, saving: { request } }) {
   const { doc, h, textButton, announce } = ui;
   const element = h("div", { class: "ce-strip", hidden: true });
 

@@ -37,8 +37,8 @@ function tableElement(h, { table, title, note }, known, all) {
   );
 }
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store */
-export function makeTable({ h, button, textButton }, store) {
+/** @param {import("../graph.js").Page} page */
+export function makeTable({ ui: { h, button, textButton }, store }) {
   const { state } = store;
   const region = { tabindex: "0", role: "region", "aria-label": "The picture as a table", hidden: true };
   const element = h("div", { class: "ce-table", ...region });

@@ -100,14 +100,11 @@ export function rowsOf(frames) {
   );
 }
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/stepping.js").Timing} timing @param {(step: number) => void} go to a step
- */
-export function makeTimeline(ui, { state }, timing, go) {
+/** @param {import("../graph.js").Page} page */
+export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } }) {
   const { make, textButton } = ui;
   const { h, s } = make;
-  const backends = makeBackendTable(ui, go);
+  const backends = makeBackendTable(ui, goTo);
   const rows = h("div", { class: "ce-runs" });
   const start = textButton("Time it", timing.start, { title: "Measure every step and its layers (t)" });
   const bar = h("progress", { max: 1, "aria-label": "Progress of the measurement" });

@@ -4,12 +4,8 @@ import { list, text } from "../shared/reading.js";
 import { COLOUR_WORDS, GROUP_WORDS, MODE_WORDS } from "../picture/words.js";
 import { isCompact } from "./state.js";
 
-/**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving
- * @param {(mode: string) => void} setMode
- */
-export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
+/** @param {import("../graph.js").Page} page */
+export function makeToolbar({ ui: { h, guard }, store: { state }, saving: { setView }, requesting: { setMode } }) {
   /**
    * A list of choices for a key of the view.
    * @param {string} name @param {string} label @param {string} option @param {Record<string, string>} words

@@ -2,17 +2,19 @@
 
 export const ZOOM_STEP = 1.35;
 
-/** @param {import("./ui.js").Ui} ui @param {import("../controls/camera.js").CameraControl} camera */
-export const makeZoom = ({ h, button }, { zoom, fit, focusOrFit }) => ({
-  element: h(
-    "div",
-    { class: "ce-float ce-zoom", role: "group", "aria-label": "Zoom" },
-    button("Zoom in (+)", "plus", () => zoom(ZOOM_STEP)),
-    button("Zoom out (−)", "minus", () => zoom(1 / ZOOM_STEP)),
-    button("Fit all (Space on the graph)", "fit", fit),
-    button("Focus on the selection (f)", "focus", focusOrFit),
-  ),
-});
+/** @param {import("../graph.js").Page} page */
+export function makeZoom({ ui: { h, button }, camera: { zoom, fit, focusOrFit } }) {
+  return {
+    element: h(
+      "div",
+      { class: "ce-float ce-zoom", role: "group", "aria-label": "Zoom" },
+      button("Zoom in (+)", "plus", () => zoom(ZOOM_STEP)),
+      button("Zoom out (−)", "minus", () => zoom(1 / ZOOM_STEP)),
+      button("Fit all (Space on the graph)", "fit", fit),
+      button("Focus on the selection (f)", "focus", focusOrFit),
+    ),
+  };
+}
 
 export const STYLE = `
 .ce-zoom{right:10px;top:8px;flex-direction:column}
