@@ -145,8 +145,3 @@ def path_of(module: str) -> tuple[str, ...]:
     ('blocks.0', 'blocks.0.attn', 'blocks.0.attn.q_proj')
     """
     return tuple(module[: part.end()] for part in PART.finditer(module))
-
-
-def block_of(module: str) -> str:
-    """Return the outermost module that a module is in."""
-    return path_of(module)[0] if module else ""

@@ -172,7 +172,7 @@ def _bands(index: TraceIndex, row: Sequence[Spot]) -> Iterator[ScoreMarkView]:
             "at": _round(band.left + 1, HEAD + band.depth * BAND, band.right - band.left - 2, BAND - 2),
             "fill": f"category-{colours[NUMBER.sub('', band.name)]}",
             "radius": 2,
-            "words": [f"{band.name} ×{band.count}" if band.count > 1 and not band.depth else band.name],
+            "words": [f"{band.name} ×{band.count}" if band.count > 1 else band.name],
             "ink": "fg",
             "tip": f"{band.path}{f' and {band.count - 1} equal ones' if band.count > 1 else ''}: click to zoom",
             "zooms": True,

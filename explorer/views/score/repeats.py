@@ -1,5 +1,6 @@
 """Equal blocks of a program: only the first of a run of them is drawn, with their number."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -8,24 +9,27 @@ import numpy as np
 
 from explorer.views.boxes import box_id
 from explorer.views.index import TraceIndex, cached
-from explorer.views.score.calls import Call, block_of, calls_at
+from explorer.views.score.calls import Call, calls_at, path_of
 
 MIN_REPEATS = 3
 """Fewer equal blocks are drawn one by one."""
 MAX_PERIOD = 4
 """Maximum number of blocks that repeat together: a compiler may treat every second one in another way."""
+MEMBER = re.compile(r"[._]\d+$")
+"""The number of a module in a sequence: `layers.0`, `layer_0`."""
 
 
 @cached
 def groups_at(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
     """Return for each call that is drawn after a step the equal calls that it stands for, itself first."""
     calls = calls_at(index, step)
-    blocks = [list(same) for _, same in groupby(calls, key=_block)]
+    named = blocks_at(index, step)
+    blocks = [list(same) for _, same in groupby(calls, key=lambda call: (named[call.node] or ("",))[-1])]
     keys = [tuple((one.title, one.operators, one.results) for one in block) for block in blocks]
     found: dict[int, tuple[int, ...]] = {}
     at = 0
     while at < len(blocks):
-        period, times = _repeats(keys, at) if _block(blocks[at][0]) else (1, 1)
+        period, times = _repeats(keys, at) if named[blocks[at][0].node] else (1, 1)
         for number in range(period):
             for position, call in enumerate(blocks[at + number]):
                 found[call.node] = tuple(blocks[at + number + turn * period][position].node for turn in range(times))
@@ -33,8 +37,24 @@ def groups_at(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
     return found
 
 
-def _block(call: Call) -> str:
-    return block_of(call.modules[-1]) if call.modules else ""
+@cached
+def blocks_at(index: TraceIndex, step: int) -> Mapping[int, tuple[str, ...]]:
+    """Return for each call after a step the block of each of its modules.
+
+    A block is the outermost module that is one of at least `MIN_REPEATS` in a sequence (`transformer.h.0`), else the
+    outermost module of all.
+    """
+    calls = calls_at(index, step)
+    members: dict[str, set[str]] = {}
+    for call in calls:
+        for one in (one for module in call.modules for one in path_of(module) if MEMBER.search(one)):
+            members.setdefault(MEMBER.sub("", one), set()).add(one)
+
+    def block_of(module: str) -> str:
+        path = path_of(module)
+        return next((one for one in path if len(members.get(MEMBER.sub("", one), ())) >= MIN_REPEATS), path[0])
+
+    return {call.node: tuple(map(block_of, call.modules)) for call in calls}
 
 
 def _repeats(keys: Sequence[object], at: int) -> tuple[int, int]:

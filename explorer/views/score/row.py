@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import log2, prod
 
 from explorer.views.index import TraceIndex, cached
-from explorer.views.score.calls import Call, Tensor, block_of, calls_at, path_of
-from explorer.views.score.repeats import drawn_at, groups_at
+from explorer.views.score.calls import Call, Tensor, calls_at, path_of
+from explorer.views.score.repeats import blocks_at, drawn_at, groups_at
 
 LEFT, RIGHT = 132.0, 16.0
 """Room for the names of the lanes, and behind the last tensor, in pixels."""
@@ -30,6 +30,8 @@ class Spot:
     call: Call
     nodes: tuple[int, ...]
     """The call, and equal ones that it stands for."""
+    blocks: tuple[str, ...]
+    """The block of each of its modules."""
     left: float
     width: float
     gap: float
@@ -85,7 +87,7 @@ class Band:
 @cached
 def row_at(index: TraceIndex, step: int) -> tuple[Spot, ...]:
     """Return the calls after a step with their places."""
-    calls, groups = drawn_at(index, step), groups_at(index, step)
+    calls, groups, blocks = drawn_at(index, step), groups_at(index, step), blocks_at(index, step)
     widths = [
         0.0 if one.is_input else ALONE if len(one.operators) == 1 else len(one.operators) + 2 * PAD for one in calls
     ]
@@ -94,7 +96,7 @@ def row_at(index: TraceIndex, step: int) -> tuple[Spot, ...]:
     found: list[Spot] = []
     at = LEFT
     for call, width, gap in zip(calls, widths, gaps, strict=True):
-        found.append(Spot(call, groups[call.node], at, width * unit, gap * unit))
+        found.append(Spot(call, groups[call.node], blocks[call.node], at, width * unit, gap * unit))
         at += (width + gap) * unit
     return tuple(found)
 
@@ -108,24 +110,26 @@ def bands_of(row: Sequence[Spot]) -> list[Band]:
     """Return the bands of modules, outermost first.
 
     A call of operators of several modules belongs to each with an equal part of its width. A call of no module does not
-    end a band, and a value of a module that has ended may be computed again: that is no band.
+    end a band, and a value of a block that has ended may be computed again: that is no band.
     """
-    parts: list[tuple[tuple[str, ...], float, float, int]] = []
+    parts: list[tuple[tuple[str, ...], float, float, dict[str, int]]] = []
     top, ended = "", set[str]()
     for spot in row:
-        modules = [module for module in spot.call.modules if block_of(module) not in ended]
-        blocks = [top, *map(block_of, modules)]
+        found_in = zip(spot.call.modules, spot.blocks, strict=True)
+        modules = [(module, block) for module, block in found_in if block not in ended]
+        blocks = [top, *(block for _, block in modules)]
         top = blocks[-1]
-        ended.update(block for block in blocks if block != top)
+        ended.update(block for block in blocks if block != top and not top.startswith(f"{block}."))
         each = spot.width / max(len(modules), 1)
-        for at, module in enumerate(modules):
-            count = len(spot.nodes) if block_of(module) == top else 1
+        for at, (module, block) in enumerate(modules):
+            count = {block: len(spot.nodes) if block == top else 1}
             parts.append((path_of(module), spot.left + at * each, spot.left + (at + 1) * each, count))
     found: list[Band] = []
     for depth in range(max((len(path) for path, *_ in parts), default=0)):
         path = ""
-        for names, left, right, count in parts:
+        for names, left, right, counts in parts:
             name = names[depth] if depth < len(names) else ""
+            count = counts.get(name, 1)
             if name and name == path:
                 found[-1] = Band(name, depth, found[-1].left, right, max(found[-1].count, count))
             elif name:

@@ -92,7 +92,7 @@ def compiled(*, fuses_last: bool = True) -> Trace:
     return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
 
 
-def deep(blocks: int, last: str = "norm") -> Trace:
+def deep(blocks: int, sequence: str = "layers", last: str = "norm") -> Trace:
     """Capture equal blocks of two calls, and a call behind them."""
     recorder = Recorder()
     timeline = Timeline((recorder,))
@@ -100,8 +100,8 @@ def deep(blocks: int, last: str = "norm") -> Trace:
     nodes: dict[int, tuple[NodeRecord, tuple[int, ...]]] = {}
     for number in range(blocks):
         at = 1 + 2 * number
-        nodes[at] = (linear(f"layers.{number}.up"), (at - 1,))
-        nodes[at + 1] = (record("gelu", WIDE, [], f"layers.{number}.act"), (at,))
+        nodes[at] = (linear(f"{sequence}.{number}.up"), (at - 1,))
+        nodes[at + 1] = (record("gelu", WIDE, [], f"{sequence}.{number}.act"), (at,))
     nodes[2 * blocks + 1] = (record("layer_norm", WIDE, [], last), (2 * blocks,))
     timeline.captured(state(nodes))
     return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)

@@ -138,6 +138,13 @@ def test_three_or_more_equal_blocks_are_drawn_once(blocks, drawn):
     assert names[0] == ("layers.0" if blocks < 3 else f"layers.0 ×{blocks}")
 
 
+def test_equal_blocks_of_a_sequence_inside_a_module_are_drawn_once():
+    index = TraceIndex(deep(24, "transformer.h", "transformer.ln_f"))
+    found = {(band.path, band.count) for band in bands_of(row_at(index, 0)) if band.depth < 2}
+    assert len(row_at(index, 0)) == 4
+    assert found == {("transformer", 1), ("transformer.h.0", 24), ("transformer.ln_f", 1)}
+
+
 def test_the_details_of_a_call_have_its_seams():
     found = section(details(compiled_index(), FIRST, [14]), "Seams")["rows"]
     assert found == [
