@@ -123,12 +123,18 @@ def _records(index: TraceIndex, step: int) -> Mapping[int, NodeRecord]:
     order = [node for node in index.step(step).snapshot.graph.nodes if state.present[node]]
     known = set(order)
     order += [node for node in np.flatnonzero(state.present).tolist() if node not in known]
+    memory = index.step(step).snapshot.memory
+    moments = {} if memory is None else {node: moment for moment, node in enumerate(memory.order)}
+    ready: dict[int, int] = {}  # a view is behind the last value that it reads
+    for node in order if moments else ():
+        ready[node] = moments.get(node, max((ready.get(one, -1) for one in _inputs(index, step)[node]), default=-1))
+    order.sort(key=lambda node: (ready.get(node, 0), bool(moments) and node not in moments))
     return {node: index.record(int(state.node[node])) for node in order}
 
 
 @cached
 def _inputs(index: TraceIndex, step: int) -> Mapping[int, Sequence[int]]:
-    found: dict[int, list[int]] = {node: [] for node in _records(index, step)}
+    found: dict[int, list[int]] = {node: [] for node in np.flatnonzero(index.state(step).present).tolist()}
     for source, target in index.state(step).edges.tolist():
         found[target].append(source)
     return found
