@@ -159,7 +159,7 @@ LEVELS: Mapping[str, Level] = {
         ),
         Level(
             name=WATCHED,
-            node="node",
+            node="call",
             noun="call",
             uncalled="view",
             count_stat="calls",

@@ -21,13 +21,17 @@ def step_title(index: TraceIndex, step: int) -> str:
     """Return `Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered from 0, as in the trace."""
     entry = index.step(step)
     words = ": ".join(filter(None, (entry.at.words, rules_text(index, entry))))
-    return f"Step {step} of {len(index.trace.steps) - 1}: {words}, {_outcome(entry)}".rstrip(", ")
+    says_calls = (
+        index.trace.level.grouping == "score" and entry.matches and not entry.pairs
+    )  # its sentence counts these
+    outcome = "" if says_calls else _outcome(entry)
+    return f"Step {step} of {len(index.trace.steps) - 1}: {words}, {outcome}".rstrip(", ")
 
 
 def rules_text(index: TraceIndex, step: Step) -> str:
     """Return the rules of a step at the tensor level, where a pass takes many steps: `merge_views and 2 others`."""
     rules = list(dict.fromkeys(rewrite.rule for rewrite in step.applied))
-    if index.trace.level.has_circuit or not rules or rules == [step.at.labels[-1]]:
+    if index.trace.level.has_circuit or not rules or (len(rules) == 1 and rules[0] in step.at.labels):
         return ""
     return rules[0] + (f" and {plural(len(rules) - 1, 'other')}" if len(rules) > 1 else "")
 

@@ -8,7 +8,8 @@ import numpy as np
 from explorer.trace import Folded, OperatorApplied, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.memory_words import before_memory, memory_change_of, peak_text
-from explorer.views.messages import message_of
+from explorer.views.messages import message_of, rules_text
+from explorer.views.score.words import done_text
 from explorer.views.words import bytes_text, number_text, plural
 
 MAX_PHRASES = 4
@@ -54,6 +55,8 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         return " ".join([changed.sentence, *limits])
     if entry.folds:
         done = _folds_text(entry.folds, index)
+    elif entry.rewrites and index.trace.level.grouping == "score":
+        done = f"{rules_text(index, entry) or entry.at.words}: {done_text(index, step)}"
     elif entry.rewrites:
         done = "; ".join(_rewrites_text(index, entry))
     elif entry.copies_less:
@@ -62,8 +65,9 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         return message_of(index, step)
     before, after = calls_of(index, step - 1), calls_of(index, step)
     bought = f"{plural(before, 'call')} → {after:,}" if before != after else f"still {plural(after, 'call')}"
+    bought = "" if index.trace.level.grouping == "score" else bought
     gains = [bought, *_gains(index, step), peak_text(before_memory(index, step), entry.snapshot.memory)]
-    return " ".join([f"{done}: {', '.join(filter(None, gains))}.", *limits])
+    return " ".join([f"{': '.join(filter(None, (done, ', '.join(filter(None, gains)))))}.", *limits])
 
 
 def _operator_text(index: TraceIndex, step: int, applied: OperatorApplied, notes: Sequence[str]) -> str:
@@ -80,9 +84,10 @@ def _gains(index: TraceIndex, step: int) -> Iterator[str]:
     """Say how a step changed the statistics that its level is about: `841 million → 12 million FLOP`."""
     before, after = index.trace.stats(step - 1), index.trace.stats(step)
     for name in index.trace.level.gains:
-        if before[name] != after[name]:
-            text, what = GAINS[name]
-            yield f"{text(before[name])} → {text(after[name])} {what}"
+        text, what = GAINS[name]
+        old, new = text(before[name]), text(after[name])
+        if old != new:
+            yield f"{old} → {new} {what}"
 
 
 def _kinds(index: TraceIndex) -> str:

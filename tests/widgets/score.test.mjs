@@ -7,6 +7,7 @@ import { flat, movement } from "../../widgets/js/score/movement.js";
 import { hasSign, radiusOf } from "../../widgets/js/score/paint.js";
 import { areaOf, readScore } from "../../widgets/js/score/reading.js";
 import { wordsAt } from "../../widgets/js/score/words.js";
+import { stopTime } from "./dom.mjs";
 import { open } from "./graph.mjs";
 
 const mark = (key, at, more = {}) => ({ shape: "rect", key, at, fill: "matmul", ...more });
@@ -32,12 +33,15 @@ const SEAM = {
   tip: "no",
   pair: ["n1", "n2"],
 };
-const shown = () =>
-  open({
-    picture: JSON.stringify(raw(0, [mark("f1", [120, 60, 60, 80], { box: "n1" }), BAND, SEAM])),
-    coordinates: PLACES,
-    steps: "[]",
-  });
+const CALL = [
+  mark("f1", [120, 60, 60, 80], { box: "n1", tip: "relu + add #1\nreads 2 KiB" }),
+  mark("c1.0", [122, 62, 28, 76], { box: "n1", words: ["relu"] }),
+];
+const ARC = { shape: "arc", key: "far", at: [150, 160, 150, -30], stroke: "error", tip: "apart", pair: ["n1", "n2"] };
+const LINE = { shape: "text", key: "w0", at: [100, 200, 0, 0], words: ["× apart"], fixed: true, start: true };
+const REASON = { ...LINE, tip: "no shared data", lights: ["far"], pair: ["n1", "n2"] };
+const shown = (marks = [BAND, SEAM]) =>
+  open({ picture: JSON.stringify(raw(0, [...CALL, ...marks])), coordinates: PLACES, steps: "[]" });
 
 test("a mark without fields has defaults; one that is damaged does not stop the others", () => {
   const { left, marks } = readScore({ left: 90, marks: [{ shape: "rect", key: "a", at: [1, 2] }, null, { at: "x" }] });
@@ -101,10 +105,13 @@ test("the longest words with room are written, turned in a narrow cell, or not a
   assert.deepEqual(wordsAt(cell, { left: 0, top: 0, width: 200, height: 80 }), {
     words: "blocks.0.attn",
     turned: false,
+    size: 12,
   });
-  assert.deepEqual(wordsAt(cell, { left: 0, top: 0, width: 40, height: 80 }), { words: "attn", turned: false });
-  assert.deepEqual(wordsAt(cell, { left: 0, top: 0, width: 16, height: 80 }), { words: "attn", turned: true });
-  assert.equal(wordsAt(cell, { left: 0, top: 0, width: 6, height: 80 }), null);
+  const at = (width) => wordsAt(cell, { left: 0, top: 0, width, height: 80 });
+  assert.deepEqual(at(40), { words: "attn", turned: false, size: 12 });
+  assert.deepEqual(at(16), { words: "attn", turned: true, size: 12 });
+  assert.deepEqual(at(10), { words: "attn", turned: true, size: 9 });
+  assert.equal(at(6), null);
 });
 
 test("a dot without room is small and has no sign", () => {
@@ -112,6 +119,35 @@ test("a dot without room is small and has no sign", () => {
   assert.deepEqual([radiusOf(wide), hasSign(wide)], [8, true]);
   const narrow = { ...wide, width: 9 };
   assert.deepEqual([radiusOf(narrow), hasSign(narrow)], [4, false]);
+});
+
+test("an arc between calls apart is there while one is selected, or while its reason is pointed at", async (t) => {
+  const advance = stopTime(t);
+  const { root, model, close } = shown([ARC, REASON]);
+  await advance(50);
+  const [arc, line] = root.of("ce-score-hit");
+  assert.equal(arc.getAttribute("display"), "none");
+  line.dispatch("pointermove", { clientX: 0, clientY: 0 });
+  await advance(50);
+  assert.equal(arc.getAttribute("display"), "inline");
+  assert.equal(root.of("ce-hint")[0].textContent, "no shared data");
+  root.of("ce-view")[0].dispatch("pointermove", { clientX: 0, clientY: 0 });
+  await advance(50);
+  assert.equal(arc.getAttribute("display"), "none");
+  await model.put({ selection: ["n2"] });
+  await advance(50);
+  assert.equal(arc.getAttribute("display"), "inline");
+  close();
+});
+
+test("the note at the pointer names the operator, the call, and what it reads", async (t) => {
+  const advance = stopTime(t);
+  const { root, close } = shown();
+  await advance(50);
+  const [x, y] = ["x", "y"].map((name) => Number(root.of("ce-plate-face")[0].getAttribute(name)));
+  root.of("ce-view")[0].dispatch("pointermove", { clientX: x + 20, clientY: y + 30 });
+  assert.equal(root.of("ce-hint")[0].textContent, ["relu", "relu + add #1", "reads 2 KiB"].join(""));
+  close();
 });
 
 test("calls are options; a click on a seam selects both, one on a band zooms to it", () => {

@@ -7,11 +7,15 @@ from explorer.views.boxes import Box, ShownMode
 from explorer.views.lines import Place
 from explorer.views.looks import plate_look
 from explorer.views.request import Request
-from explorer.views.score.drawing import FRAMES, lanes_of, score_view, width_of
+from explorer.views.score.calls import calls_at
+from explorer.views.score.drawing import score_view, width_of
+from explorer.views.score.lanes import FRAMES, lanes_of
 from explorer.views.score.repeats import name_of
 from explorer.views.score.row import row_at
 from explorer.views.score.score_svg import score_elements
 from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, SeamKind
+from explorer.views.score.words import count_of, done_text
+from explorer.views.words import plural
 from explorer_widgets.schema import ColourBy, LegendItem, LookView, Mode, NodeView, PictureView
 
 KINDS = {
@@ -51,6 +55,11 @@ class ScorePainter:
         """Add the marks; the row begins behind the names of the lanes."""
         at = request.state_step(shown)
         view["score"] = score_view(request.index, at)
+        view["note"] = f"{plural(count_of(calls_at(request.index, at)), 'call')}."
+        step = request.index.step(request.step)
+        if step.applied and step.index > request.index.trace.start:
+            done = done_text(request.index, request.step)
+            view["caption"] = f"{done[:1].upper()}{done[1:]}"
         view["width"], view["height"] = width_of(request.index, at), lanes_of(request.index).bottom
 
     def legend(

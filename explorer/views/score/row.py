@@ -17,6 +17,8 @@ ALONE, PAD = 1.5, 0.2
 """The width of a call of one operator, and the frame around several, in operators."""
 SLOT, MORE, CLOSED = 1.5, 0.7, 0.5
 """The width of the gap behind a call: with a tensor, for each further one, without any."""
+ROOMY, LEAST_GAP = 36.0, 0.45
+"""Of more operators than this, gaps are narrower, but no narrower than a share of theirs."""
 MAX_BODIES = 3
 """More tensors that one call writes are drawn as the largest ones."""
 BODY_HEIGHT, BODY_THICKNESS = (12.0, 96.0), (3.0, 15.0)
@@ -91,7 +93,8 @@ def row_at(index: TraceIndex, step: int) -> tuple[Spot, ...]:
     widths = [
         0.0 if one.is_input else ALONE if len(one.operators) == 1 else len(one.operators) + 2 * PAD for one in calls
     ]
-    gaps = [_gap(one) for one in calls]
+    tight = max(LEAST_GAP, min(1.0, ROOMY / max(sum(widths), 1.0)))
+    gaps = [_gap(one) * tight for one in calls]
     unit = min(MAX_UNIT, max(MIN_UNIT, NATURAL_WIDTH / max(sum(widths) + sum(gaps), 1.0)))
     found: list[Spot] = []
     at = LEFT

@@ -12,13 +12,14 @@ DEPTH, SLANT, ROOM = 2.0, 0.35, 0.8
 """Depth of a body: at least so many pixels, and a share of its thickness. Of its room, a body has at most a share."""
 MIN_DOT, LEGIBLE_DOT = 2.5, 6.0
 """The least radius of a dot, and of one with a sign in it."""
-MIN_TURNED, PAD, SHORTEST = 11.0, 4.0, 3
-"""Least width of a mark with a turned text, room around words in pixels, and the length of a text that says nothing."""
+MIN_SIZE, PAD, SHORTEST = 9.0, 4.0, 3
+"""Least size of a turned text, room around words in pixels, and the length of a text that says nothing."""
 
 
 def score_elements(view: PictureView) -> list[str]:
-    """Return the elements of a score, lowest first."""
-    marks = view["score"]["marks"] if "score" in view else []
+    """Return the elements of a score, lowest first; without arcs to calls apart, which are those of a selected call."""
+    every = view["score"]["marks"] if "score" in view else []
+    marks = [mark for mark in every if mark["shape"] != "arc" or "pair" not in mark]
     return [element for mark in marks for element in (*_shapes(mark), *_words(mark))]
 
 
@@ -86,7 +87,8 @@ def _words(mark: ScoreMarkView) -> Iterator[str]:
     text = next((one for one in words if width_of(one, size, bold=bold) <= room), None)
     turn = ""
     if text is None and mark["shape"] == "rect" and height > 2 * size:
-        text = clip(words[-1], size, height - 6, bold=bold) if width >= MIN_TURNED else ""
+        size = min(size, width - 1)
+        text = clip(words[-1], size, height - 6, bold=bold) if size >= MIN_SIZE else ""
         turn = " rotate(-90)"
     elif text is None:
         text = clip(words[-1], size, room, bold=bold)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from explorer.trace import FITS, NO_REASON, Step
+from explorer.trace import FITS, NO_REASON, MatchFound, Step
 from explorer.views.index import TraceIndex, cached
 from explorer.views.score.calls import Call, calls_at
 
 SeamKind = Literal["refused", "silent", "put-off", "next", "later", "untried"]
-Verdict = tuple[SeamKind, str]
+Verdict = tuple[SeamKind, str, str]
+"""The kind of a seam, its words, and the score of the pair."""
 Pair = tuple[int, int]
 STRENGTH: Sequence[SeamKind] = ("refused", "silent", "put-off")
 """If several parts of two calls were judged in one step, and are equally near, the first of these is shown."""
@@ -39,6 +40,15 @@ SEAM_ROLES: Mapping[SeamKind, str] = {
     "put-off": "nearMiss",
 }
 
+MEANINGS: Mapping[str, str] = {
+    "no shared data": "they have no value in common",
+    "intermediate nodes between": "another call must run in between",
+    "memory deps did not match": "one reads the value in another order than the other writes it",
+    "node2 is extern": "the second is a library call",
+    "node1 is extern": "the first is a library call",
+}
+"""Reasons of Inductor, by their first words, in words that need no knowledge of its code."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seam:
@@ -48,6 +58,8 @@ class Seam:
     other: int
     kind: SeamKind
     words: str
+    score: str = ""
+    """The parts of the score of two calls that fit: what the compiler ordered its candidates by."""
 
     @property
     def is_near(self) -> bool:
@@ -55,9 +67,24 @@ class Seam:
         return self.other == self.one + 1
 
     @property
+    def reason(self) -> str:
+        """Why it stays, or when both are fused: `refused because: the loops differ`."""
+        return f"{SEAM_WORDS[self.kind]}{f': {self.words}' if self.words else ''}{meaning_of(self.words)}"
+
+    @property
     def text(self) -> str:
-        """The seam in a line: `refused because: no shared data`."""
-        return f"{SEAM_WORDS[self.kind]}: {self.words}" if self.words else SEAM_WORDS[self.kind]
+        """The reason, and the score of the pair, if it has one."""
+        return f"{self.reason}; score: {self.score}" if self.score else self.reason
+
+
+def meaning_of(words: str) -> str:
+    """Explain the compiler's words in parentheses; empty if they are not known.
+
+    >>> meaning_of("no shared data")
+    ' (that is, they have no value in common)'
+    """
+    found = next((meaning for begin, meaning in MEANINGS.items() if words.startswith(begin)), "")
+    return f" (that is, {found})" if found else ""
 
 
 @cached
@@ -82,7 +109,7 @@ def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
         verdict = known if fate is None or (known and _stays(known, *fate)) else fate[1]
         if verdict is None and _was_asked(index, step):
             library = next((call.library for call in (calls[one], calls[other]) if call.library), "")
-            verdict = ("untried", f"{library} is a library call" if library else "")
+            verdict = ("untried", f"{library} is a library call" if library else "", "")
         if verdict is not None:
             found.append(Seam(one, other, *verdict))
     known = {(seam.one, seam.other) for seam in found}
@@ -110,13 +137,13 @@ def _verdicts(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
         refusal = miss.refusal
         if refusal.root != refusal.node:
             words = refusal.cause
-            untold: dict[str, Verdict] = {NO_REASON: ("silent", ""), FITS: ("put-off", words)}
-            found.setdefault((refusal.root, refusal.node), untold.get(words, ("refused", words)))
-    nodes = {match.number: match.nodes for match in entry.matches}
+            untold: dict[str, Verdict] = {NO_REASON: ("silent", "", ""), FITS: ("put-off", words, "")}
+            found.setdefault((refusal.root, refusal.node), untold.get(words, ("refused", words, "")))
+    matches = {match.number: match for match in entry.matches if len(match.nodes) == 2}
     for lost in entry.lost:
-        if len(nodes.get(lost.loser, ())) == 2:
-            one, other = nodes[lost.loser]
-            found.setdefault((one, other), ("put-off", lost.reason))
+        if (loser := matches.get(lost.loser)) is not None:
+            one, other = loser.nodes
+            found.setdefault((one, other), ("put-off", lost.reason, _score_text(loser)))
     return found
 
 
@@ -161,13 +188,20 @@ def _fused_later(index: TraceIndex, step: int, pairs: Sequence[Pair]) -> list[tu
             continue
         changing += 1
         became = _became(entry)
+        scores = {frozenset(match.nodes): _score_text(match) for match in entry.matches if match.score}
+        old = fate
         fate = {node: set[int]().union(*(became.get(one, (one,)) for one in now)) for node, now in fate.items()}
         for at, (one, other) in enumerate(pairs):
             if found[at] is None and fate[one] == fate[other] and len(fate[one]) == 1:
                 rules = (index.rules.get(rewrite.rule) for rewrite in entry.applied)
                 judges = any(rule is not None and rule.guarded for rule in rules)
-                found[at] = (judges, ("next" if changing == 1 else "later", entry.at.words))
+                score = scores.get(frozenset(old[one] | old[other]), "")
+                found[at] = (judges, ("next" if changing == 1 else "later", entry.at.words, score))
     return found
+
+
+def _score_text(match: MatchFound) -> str:
+    return ", ".join(f"{name} {value:,.6g}" for name, value in match.score if value)
 
 
 def _became(entry: Step) -> Mapping[int, Sequence[int]]:

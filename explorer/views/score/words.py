@@ -18,29 +18,81 @@ def moved_bytes(calls: Iterable[Call]) -> int:
     return sum(call.read + call.written for call in calls if not call.is_input)
 
 
+def written_bytes(calls: Iterable[Call]) -> int:
+    """Return the bytes of values that calls write."""
+    return sum(call.written for call in calls if not call.is_input)
+
+
 def count_of(calls: Iterable[Call]) -> int:
     """Return the number of calls without inputs."""
     return sum(not call.is_input for call in calls)
 
 
 def headline_of(index: TraceIndex, step: int) -> tuple[str, str]:
-    """Return calls and bytes before and after a step, and those of the first and of the largest state."""
+    """Return calls and bytes written before and after a step; and bytes moved, and the first and the largest state."""
     now, before, first = (calls_at(index, at) for at in (step, max(step - 1, 0), index.trace.start))
-    counts, moved = ((count_of(calls), moved_bytes(calls)) for calls in (before, now))
-    texts = [
-        f"{counts[0]:,} → {moved[0]:,} calls" if counts[0] != moved[0] else plural(moved[0], "call"),
-        f"{bytes_text(counts[1])} → {bytes_text(moved[1])} moved through memory"
-        if bytes_text(counts[1]) != bytes_text(moved[1])
-        else f"{bytes_text(moved[1])} moved through memory",
-    ]
+    counts = [count_of(calls) for calls in (before, now)]
+    count = f"{counts[0]:,} → {counts[1]:,} calls" if counts[0] != counts[1] else plural(counts[1], "call")
     changing = [at.index for at in index.trace.steps if at.changed and index.trace.start < at.index <= step]
     most = max(changing, key=lambda at: moved_bytes(calls_at(index, at)), default=step)
     others = [(index.trace.level.begins, first)] if step > index.trace.start else []
     largest = calls_at(index, most)
     if most != step and moved_bytes(largest) > max(moved_bytes(first), moved_bytes(now)):
         others.append((f"after {rules_text(index, index.step(most)) or index.step(most).at.words}", largest))
+    moved = f"read and written: {_change(moved_bytes(before), moved_bytes(now))}"
     besides = [f"{name}: {plural(count_of(calls), 'call')}, {bytes_text(moved_bytes(calls))}" for name, calls in others]
-    return ",  ".join(texts), "; ".join(besides)
+    written = f"{_change(written_bytes(before), written_bytes(now))} written to memory"
+    return f"{count},  {written}", "; ".join([moved, *besides])
+
+
+def _change(before: int, after: int) -> str:
+    old, new = bytes_text(before), bytes_text(after)
+    return f"{old} → {new}" if old != new else new
+
+
+def done_text(index: TraceIndex, step: int) -> str:
+    """Say what a step did with calls: which were fused, removed or folded into others, and how many became how many."""
+    entry = index.step(step)
+    before, after = ({one.node: one for one in calls_at(index, at) if not one.is_input} for at in (step - 1, step))
+    counts = (len(before), len(after))
+    change = f"{counts[0]:,} → {counts[1]:,}" if counts[0] != counts[1] else f"still {counts[1]:,}"
+    if entry.pairs is not None:
+        fused = entry.pairs[0]
+        total = f"{counts[0]:,} − {fused:,} = {counts[1]:,}" if counts[0] - fused == counts[1] else change
+        return f"{plural(fused, 'pair')} of calls {'is' if fused == 1 else 'are'} fused: {total} calls"
+    removed, folded, split = Counter[str](), Counter[tuple[str, str]](), dict[str, int]()
+    old = new = same = 0
+    for rewrite in entry.applied:
+        gone = [before[node].title for node in rewrite.removed if node in before]
+        made = [after[node].title for node in rewrite.added if node in after]
+        if gone and not made:
+            removed.update(gone)
+        elif len(gone) == 2 and len(made) == 1 and made[0] in gone and len({*gone}) == 2 and "+" not in "".join(gone):
+            folded[next(title for title in gone if title != made[0]), made[0]] += 1
+        elif made and sorted(gone) != sorted(made):
+            old, new = old + len(gone), new + len(made)
+            if len(gone) == 1:
+                split[gone[0]] = max(split.get(gone[0], 0), len(made))
+        else:
+            same += len(gone)
+    parts = [
+        f"{count:,} {title} {'is' if count == 1 else 'are'} removed" for title, count in removed.most_common(MAX_VALUES)
+    ]
+    parts += [
+        f"{count:,} {title} {'is' if count == 1 else 'are'} folded into {'a' if count == 1 else 'their'} {into}"
+        for (title, into), count in folded.most_common(MAX_VALUES)
+    ]
+    if old or new:
+        largest = sorted(((count, title) for title, count in split.items() if count > 1), reverse=True)[:2]
+        each = f" ({', '.join(f'a {title} becomes {count}' for count, title in largest)})" if largest else ""
+        became = f"{plural(old, 'call')} {'becomes' if old == 1 else 'become'} {new:,}" if old else f"{new:,} are new"
+        became = f"{plural(old, 'call')} replaced" if old == new else became
+        parts.append(became + each)
+    if not parts:
+        is_moved = [*before] != [*after] and {*before} == {*after}
+        moved = "the calls run in another order" if is_moved else "no call changes, only views between them"
+        parts.append(f"{plural(same, 'call')} rewritten" if same else moved)
+    return "; ".join(parts) + ("" if (old, new) == counts else f": {change} calls")
 
 
 def vanished_of(index: TraceIndex, step: int) -> list[tuple[str, Tensor]]:
@@ -87,16 +139,15 @@ def _list(values: Sequence[tuple[str, Tensor]]) -> str:
     return ", ".join(texts[:MAX_VALUES]) + (f" and {plural(more, 'other kind')}" if more > 0 else "")
 
 
-def seam_lines(calls: Sequence[Call], seams: Sequence[Seam]) -> list[tuple[SeamKind, str]]:
-    """Return a line for each reason, the refusals first: `× refused because: no shared data (3 seams)`."""
+def seam_lines(calls: Sequence[Call], seams: Sequence[Seam]) -> list[tuple[SeamKind, str, str]]:
+    """Return the kind and words of each reason, and a line, the refusals first: `× refused because: ... · 3 seams`."""
     order: Sequence[SeamKind] = tuple(SEAM_WORDS)
     groups: dict[tuple[SeamKind, str], list[Seam]] = {}
     for seam in seams:
         groups.setdefault((seam.kind, seam.words), []).append(seam)
     ranked = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
     return [
-        (kind, f"{SEAM_SIGNS[kind]} {SEAM_WORDS[kind]}{f': {words}' if words else ''} ({_where(calls, same)})")
-        for (kind, words), same in ranked
+        (kind, words, f"{SEAM_SIGNS[kind]} {same[0].reason} · {_where(calls, same)}") for (kind, words), same in ranked
     ]
 
 

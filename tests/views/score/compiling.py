@@ -107,6 +107,19 @@ def deep(blocks: int, sequence: str = "layers", last: str = "norm") -> Trace:
     return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
 
 
+def reordered() -> Trace:
+    """Capture two calls that are added, then let the second one run first."""
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    rule = RuleDescription("reorder", "reorder", ("call",), WATCHED, "real", "", "")
+    timeline.begin(run_options(WATCHED, "two", ["reorder"], mode="infer", layout=""), (rule,))
+    one, two = (1, (linear("one"), (0,))), (2, (linear("two"), (0,)))
+    last = (3, (record("add", WIDE, []), (1, 2)))
+    timeline.captured(state(dict((one, two, last))))
+    timeline.state(("reorder",), state(dict((two, one, last))), 0.1, [Change("reorder", (1, 2), (), (), 0.0)])
+    return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
+
+
 @cache
 def compiled_index() -> TraceIndex:
     return TraceIndex(compiled())

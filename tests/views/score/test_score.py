@@ -4,14 +4,16 @@ from itertools import pairwise
 
 import pytest
 
+from explorer.trace import Trace
 from explorer.views import MODES, TraceIndex, details, picture, static_svg
 from explorer.views.score.calls import calls_at
 from explorer.views.score.drawing import score_view
 from explorer.views.score.repeats import groups_at
 from explorer.views.score.row import bands_of, row_at
 from explorer.views.score.seams import seams_at
-from explorer.views.score.words import headline_of, moved_bytes, seam_lines, vanished_text
-from tests.views.score.compiling import compiled, compiled_index, deep
+from explorer.views.score.words import done_text, headline_of, moved_bytes, seam_lines, vanished_text
+from explorer.views.sentences import sentence_of
+from tests.views.score.compiling import compiled, compiled_index, deep, reordered
 from tests.views.showing import index_of, section
 
 CAPTURED, LOWERED, FIRST, SECOND, THIRD = range(5)
@@ -37,6 +39,26 @@ def test_calls_read_values_also_through_views_and_views_are_not_in_the_row():
         ("add", (1, 4)),
     ]
     assert [call.is_input for call in calls] == [True, False, False, False, False]
+
+
+def test_calls_are_in_the_order_in_which_they_run_also_if_only_the_order_changed(tmp_path):
+    reordered().save(tmp_path / "reordered.json")
+    index = TraceIndex(Trace.load(tmp_path / "reordered.json"))
+    assert [[call.title for call in calls_at(index, step)] for step in (0, 1)] == [["x", "linear", "linear", "add"]] * 2
+    assert [[call.node for call in calls_at(index, step)] for step in (0, 1)] == [[0, 1, 2, 3], [0, 2, 1, 3]]
+    assert done_text(index, 1) == "the calls run in another order: still 3 calls"
+
+
+def test_a_step_is_told_in_calls():
+    index = compiled_index()
+    assert [done_text(index, step) for step in (LOWERED, FIRST, THIRD)] == [
+        "1 call becomes 2 (a layer_norm becomes 2): 4 → 5 calls",
+        "1 pair of calls is fused: 5 − 1 = 4 calls",
+        "2 calls become 1: 4 → 3 calls",
+    ]
+    assert sentence_of(index, FIRST) == (
+        "fuse, round 1: 1 pair of calls is fused: 5 − 1 = 4 calls: 16.1 KiB → 12.1 KiB read and written."
+    )
 
 
 def test_bytes_are_those_of_the_statistics():
@@ -78,9 +100,9 @@ def test_a_pair_that_lost_to_another_one_is_put_off():
 def test_each_reason_is_a_line_refusals_first():
     index = compiled_index()
     lines = seam_lines(calls_at(index, THIRD), seams_at(index, THIRD))
-    assert [line for _, line in lines] == [
-        "× refused because: the loops differ (layer_norm | layer_norm + gelu + add)",
-        "? refused, no reason given (linear | layer_norm)",
+    assert [line for *_, line in lines] == [
+        "× refused because: the loops differ · layer_norm | layer_norm + gelu + add",
+        "? refused, no reason given · linear | layer_norm",
     ]
 
 
@@ -91,8 +113,8 @@ def test_what_is_no_longer_written_is_named_with_its_writer():
     assert vanished_text(index, SECOND) == kept
     assert vanished_text(index, CAPTURED) == ""
     assert headline_of(index, THIRD) == (
-        "4 → 3 calls,  12.1 KiB → 8.06 KiB moved through memory",
-        "captured: 4 calls, 16 KiB; after lower: 5 calls, 16.1 KiB",
+        "4 → 3 calls,  6.03 KiB → 4.03 KiB written to memory",
+        "read and written: 12.1 KiB → 8.06 KiB; captured: 4 calls, 16 KiB; after lower: 5 calls, 16.1 KiB",
     )
 
 
@@ -134,7 +156,7 @@ def test_three_or_more_equal_blocks_are_drawn_once(blocks, drawn):
     assert sum(map(len, groups_at(index, 0).values())) == 2 * blocks + 2
     view = picture(index, 0, group_by="score").view
     assert sorted(node for box in view["nodes"] for node in box["ids"]) == list(range(2 * blocks + 2))
-    names = [mark["words"][0] for mark in marks(index, 0, "m") if "words" in mark]
+    names = [mark["words"][0] for mark in marks(index, 0, "nlayers") if "words" in mark]
     assert names[0] == ("layers.0" if blocks < 3 else f"layers.0 ×{blocks}")
 
 
@@ -149,7 +171,7 @@ def test_the_details_of_a_call_have_its_seams():
     found = section(details(compiled_index(), FIRST, [14]), "Seams")["rows"]
     assert found == [
         ["with layer_norm + gelu #20", "fused next: fuse, round 3"],
-        ["with layer_norm #11", "refused because: no shared data"],
+        ["with layer_norm #11", "refused because: no shared data (that is, they have no value in common)"],
     ]
 
 
@@ -164,8 +186,50 @@ def test_every_picture_has_a_box_for_each_call_and_an_image():
                 view.get("score", {"marks": []})["marks"]
             )
             image = static_svg(drawn)
-            assert "moved through memory" in image
+            assert "written to memory" in image
             assert all(mark["at"][2] >= 0 for mark in view.get("score", {"marks": []})["marks"])
+
+
+def test_a_seam_of_two_calls_that_fit_has_the_parts_of_their_score():
+    tips = {mark["key"]: mark["tip"] for mark in marks(compiled_index(), LOWERED, "s") if "tip" in mark}
+    assert tips["s12-13"] == "layer_norm | gelu\nfused next: fuse, round 1; score: memory 2,048"
+
+
+def test_a_line_of_words_lights_its_seams_and_no_others():
+    found = {mark["words"][0]: mark["lights"] for mark in marks(compiled_index(), FIRST, "w") if "lights" in mark}
+    assert [(words.split(" · ")[0], lights) for words, lights in found.items()] == [
+        ("× refused because: the loops differ", ["s11-20"]),
+        ("× refused because: no shared data (that is, they have no value in common)", ["s11-14"]),
+        ("• never tried: extern_kernels.addmm is a library call", ["s10-11"]),
+        ("+ fused next: fuse, round 3", ["s20-14"]),
+    ]
+
+
+def test_arcs_to_calls_that_are_no_neighbours_belong_to_both_and_are_not_in_an_image():
+    (arc,) = [mark for mark in marks(compiled_index(), FIRST, "s") if mark["shape"] == "arc"]
+    drawn = picture(compiled_index(), FIRST, group_by="score")
+    assert arc["pair"] == [box["id"] for box in drawn.view["nodes"] if set(box["ids"]) & {11, 14}]
+    assert "<title>layer_norm | add" not in static_svg(drawn)
+    assert "<title>linear | layer_norm" in static_svg(drawn)
+
+
+def test_the_name_of_a_module_may_be_wider_than_its_band_but_meets_no_other_name():
+    index = compiled_index()
+    names = [mark["at"] for mark in marks(index, LOWERED, "n") if not mark.get("fixed")]
+    bands = [mark["at"] for mark in marks(index, LOWERED, "m")]
+    assert all(name[2] > band[2] for name, band in zip(names, bands, strict=True))
+    lines = [[at for at in names if at[1] == top] for top in {at[1] for at in names}]
+    assert all(one[0] + one[2] <= other[0] + 0.2 for line in lines for one, other in pairwise(sorted(line)))
+
+
+def test_the_text_of_a_call_names_its_operators_and_modules():
+    (frame,) = [mark["tip"] for mark in marks(compiled_index(), FIRST, "f20")]
+    assert frame.splitlines() == [
+        "layer_norm + gelu #20",
+        "runs sub, mul, erf",
+        "of norm, act",
+        "reads 2 KiB, writes 2 KiB",
+    ]
 
 
 def test_the_legend_explains_the_signs_that_are_drawn():

@@ -40,11 +40,13 @@ class ScoreMarkView(TypedDict):
     box: NotRequired[str]
     """The box that it belongs to."""
     tip: NotRequired[str]
-    """A text that is shown at the pointer."""
+    """A text that is shown at the pointer, in lines."""
     zooms: NotRequired[bool]
     """Whether a click shows what is above and below it over the whole width."""
     pair: NotRequired[list[str]]
-    """The boxes that a click selects."""
+    """The boxes that a click selects; an arc with boxes is drawn while one of them is selected."""
+    lights: NotRequired[list[str]]
+    """The keys of the marks that it is about: they are lit while the pointer is at it."""
 
 
 class ScoreView(TypedDict):

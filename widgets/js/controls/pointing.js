@@ -47,14 +47,16 @@ export function makePointing({ ui: { guard }, store, root, stage, camera, select
     return box?.plate ? cellAt(box, x, y) : null;
   }
 
-  /** @param {Point} at @param {Pane} pane */
-  function hover(at, pane) {
+  /** @param {Point} at @param {Pane} pane @param {any} target the element there */
+  function hover(at, pane, target) {
     const box = hit(at, pane);
     const point = pointOf(state.camera, at, stage.viewport());
     const cell = cellUnder(at, pane);
     store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
     const edge = !box && pane.picture && !pane.scene.hit ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
+    const tip = pane.scene.tipAt?.(at, target);
     if (guessOf(state)) hint.hide();
+    else if (tip) hint.showWords(tip, at, pane.element);
     else if (box) hint.show(box, at, pane.element, cell ? cell.index : -1);
     else if (edge) hint.showEdge(edge, at, pane.element);
     else hint.hide();
@@ -138,7 +140,7 @@ export function makePointing({ ui: { guard }, store, root, stage, camera, select
     /** @param {any} event */
     function move(event) {
       if (drag && event.buttons !== undefined && !(event.buttons & 1)) drag = null;
-      if (!drag) return hover(pointIn(event, pane), pane);
+      if (!drag) return hover(pointIn(event, pane), pane, event.target);
       const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
       if (!drag.moved && Math.hypot(dx, dy) < DRAG) return;
       if (!drag.moved && element.setPointerCapture && event.pointerId !== undefined) {

@@ -47,6 +47,8 @@ export function makeHint({ ui: { h }, area }) {
     },
     /** @param {Box} box @param {Point} at in its pane @param {any} pane @param {number} [cell] */
     show: (box, at, pane, cell = -1) => show(factsOf(box, cell), at, pane),
+    /** @param {string[]} words @param {Point} at in its pane @param {any} pane */
+    showWords: (words, at, pane) => show(words, at, pane),
     /** @param {Edge} edge @param {Point} at in its pane @param {any} pane */
     showEdge: (edge, at, pane) => show(edgeFacts(edge), at, pane),
   };

@@ -37,8 +37,8 @@
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,
  *   focus(id: string): void, places(): Map<string, Point>, canvasSvg?(): string,
- *   hit?(at: Point): Box | null, actionOf?(target: any): {pair: string[], rect: Rect | null} | null, close(): void}} Scene  `list`: the list box; `hit`: the
- *   box at a point of the viewport, where that depends on the scene; `actionOf`: the boxes to select, or the part to show, when an element is clicked; `show` returns how many milliseconds it
+ *   hit?(at: Point): Box | null, tipAt?(at: Point, target: any): string[] | null, actionOf?(target: any): {pair: string[], rect: Rect | null} | null, close(): void}} Scene  `list`: the list box; `hit`: the
+ *   box at a point of the viewport, where that depends on the scene; `tipAt`: what is said of what is there, in lines; `actionOf`: the boxes to select, or the part to show, when an element is clicked; `show` returns how many milliseconds it
  *   moves; `progress` how far the movement is at `t`, for the camera; `canvasSvg`: what is on its canvas as an SVG element
  */
 

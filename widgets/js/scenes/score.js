@@ -10,6 +10,7 @@ import { wordElement } from "../score/words.js";
 import { makeSheet } from "../plates/sheet.js";
 import { svgPen } from "../plates/svg_pen.js";
 import { classes } from "../shared/elements.js";
+import { textWidth } from "../shared/measuring.js";
 import { ease, frameOf, unframe } from "../shared/timing.js";
 
 /**
@@ -24,6 +25,8 @@ const MOVE_MS = 650;
 const [LEAST, MOST] = [0.72, 1.6];
 /** Room for the buttons at the right of the headline, which is so high. */
 const [RIGHT, HEAD] = [48, 60];
+/** The opaque share of seams while others are lit. */
+const FAINT = 0.25;
 /** The canvas shows what the screen does: it has a camera of its own. */
 const UNMOVED = { k: 1, x: 0, y: 0 };
 /** Reach of a click around a call, in pixels. */
@@ -60,6 +63,8 @@ export function scoreScene(make, palette) {
   let camera = UNMOVED;
   let [width, height, t] = [0, 0, 1];
   let marks = NO_MARKS;
+  /** The marks that the line of words at the pointer is about. @type {ReadonlySet<string>} */
+  let lit = new Set();
   let waiting = 0;
   let closed = false;
 
@@ -90,15 +95,20 @@ export function scoreScene(make, palette) {
     return [...leaving, ...moving];
   }
 
-  /** @param {any} pen @param {(mark: Mark) => boolean} wanted */
-  function draw(pen, wanted) {
+  /** An arc between calls apart is drawn if one of them is selected. @param {Mark} mark */
+  const isDrawn = ({ shape, pair, key }) =>
+    shape !== "arc" || !pair.length || lit.has(key) || pair.some((id) => marks.selected.has(id));
+
+  /** @param {any} pen */
+  function draw(pen) {
     const view = lens();
     for (const { mark, at, alpha } of shown()) {
-      if (mark.shape === "text" || !wanted(mark)) continue;
+      if (mark.shape === "text" || !isDrawn(mark)) continue;
       const area = areaOf(mark, view, at);
       if (area.left > width || area.left + area.width < left() - 20) continue;
-      pen.globalAlpha = alpha;
-      paintMark(pen, mark, area, palette(), marks.selected.has(mark.box));
+      const isLit = lit.has(mark.key);
+      pen.globalAlpha = lit.size && mark.pair.length && !isLit ? alpha * FAINT : alpha;
+      paintMark(pen, mark, area, palette(), isLit || marks.selected.has(mark.box));
     }
     pen.globalAlpha = 1;
   }
@@ -116,7 +126,7 @@ export function scoreScene(make, palette) {
     pen.beginPath();
     pen.rect(left() - 6, 0, width, height);
     pen.clip();
-    draw(pen, () => true);
+    draw(pen);
     pen.restore();
   }
 
@@ -136,7 +146,10 @@ export function scoreScene(make, palette) {
   function lay() {
     const view = lens();
     layWords(rowWords, false);
-    for (const { mark, element } of hits) layHit(mark, element, areaOf(mark, view));
+    for (const { mark, element } of hits) {
+      if (mark.shape === "arc") element.setAttribute("display", isDrawn(mark) ? "inline" : "none");
+      layHit(mark, element, areaOf(mark, view));
+    }
     for (const { box, name, ring, face } of options) {
       const area = {
         left: width / 2 + camera.k * (box.x - box.w / 2 - camera.x),
@@ -165,7 +178,12 @@ export function scoreScene(make, palette) {
       element.setAttribute("d", `M${x} ${y}C${x} ${short(bend)} ${to} ${short(bend)} ${to} ${y}`);
       return;
     }
-    const round = mark.shape === "dot" ? { left: area.left - 12, top: area.top - 12, width: 24, height: 24 } : area;
+    const round =
+      mark.shape === "dot"
+        ? { left: area.left - 12, top: area.top - 12, width: 24, height: 24 }
+        : mark.shape === "text"
+          ? { ...area, top: area.top - 8, width: textWidth(mark.words[0], mark.size), height: 16 }
+          : area;
     const from = Math.max(left() - 6, round.left);
     element.setAttribute("x", short(from));
     element.setAttribute("y", short(round.top));
@@ -185,7 +203,6 @@ export function scoreScene(make, palette) {
 
   /** @param {Mark} mark */
   function hitOf(mark) {
-    const title = s("title", { text: mark.tip });
     const isLine = mark.shape === "arc";
     const look = {
       class: "ce-score-hit",
@@ -193,7 +210,7 @@ export function scoreScene(make, palette) {
       "stroke-width": 9,
       "pointer-events": isLine ? "stroke" : "all",
     };
-    return { mark, element: s(isLine ? "path" : "rect", look, title) };
+    return { mark, element: s(isLine ? "path" : "rect", look) };
   }
 
   return {
@@ -249,6 +266,25 @@ export function scoreScene(make, palette) {
         Math.abs(at - box.x) <= box.w / 2 + slack && Math.abs(high - box.y) <= box.h / 2;
       return x < left() ? null : (picture?.boxes.find(isAt) ?? null);
     },
+    tipAt({ x, y }, target) {
+      const found = hits.find(({ element }) => element === target)?.mark;
+      const next = new Set(found?.lights);
+      if (next.size || lit.size) later();
+      lit = next;
+      if (found) return found.tip.split("\n");
+      if (x < left()) return null;
+      const view = lens();
+      /** @param {Mark} mark */
+      const isAt = (mark) => {
+        const area = areaOf(mark, view);
+        const from = mark.shape === "body" ? area.left - area.width / 2 : area.left;
+        return x >= from && x <= from + area.width && y >= area.top - 1 && y <= area.top + area.height + 1;
+      };
+      const at = (picture?.score?.marks ?? []).filter((mark) => mark.box && isAt(mark)).reverse();
+      const told = at.find((mark) => mark.tip)?.tip.split("\n");
+      const operator = at.find((mark) => !mark.tip && mark.words.length)?.words[0];
+      return told ? [...(operator && operator !== told[0] ? [operator] : []), ...told] : null;
+    },
     actionOf(target) {
       const found = hits.find(({ element }) => element === target)?.mark;
       if (!found) return null;
@@ -260,7 +296,7 @@ export function scoreScene(make, palette) {
       layWords(laneWords, true);
       const writer = svgPen();
       writer.setTransform(1, 0, 0, 1, 0, 0);
-      draw(writer, () => true);
+      draw(writer);
       return writer.element();
     },
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),

@@ -12,7 +12,7 @@ import { roleColour } from "../shared/theme.js";
 const [DEPTH, SLANT, ROOM] = [2, 0.35, 0.8];
 /** The least radius of a dot, and of one with a sign in it. */
 const [LEAST, LEGIBLE] = [2.5, 6];
-/** Frames of a selected call are so wide. */
+/** Lines of what is selected or lit are so wide. */
 const SELECTED = 3;
 
 /** The radius of a dot: half its room at most. @param {Area} area */
@@ -21,7 +21,7 @@ export const radiusOf = ({ width, height }) => Math.max(LEAST, Math.min(height, 
 /** Whether a dot has room for its sign. @param {Area} area */
 export const hasSign = (area) => radiusOf(area) >= LEGIBLE;
 
-/** @param {any} pen @param {Mark} mark @param {Area} area @param {Palette} palette @param {boolean} selected */
+/** @param {any} pen @param {Mark} mark @param {Area} area @param {Palette} palette @param {boolean} selected or lit */
 export function paintMark(pen, mark, area, palette, selected) {
   const { left, top, width, height } = area;
   if (mark.shape === "body") return paintBody(pen, mark, area, palette);
@@ -39,13 +39,13 @@ export function paintMark(pen, mark, area, palette, selected) {
     if (radius > 0.5) pen.roundRect(left, top, Math.max(0.5, width), height, radius);
     else pen.rect(left, top, Math.max(0.5, width), height);
   }
-  const fill = mark.shape !== "dot" ? mark.fill : radiusOf(area) < LEGIBLE ? mark.stroke : "panel";
+  const fill = mark.shape !== "dot" ? mark.fill : selected || radiusOf(area) < LEGIBLE ? mark.stroke : "panel";
   if (fill && mark.shape !== "arc") {
     pen.fillStyle = roleColour(fill, palette);
     pen.fill();
   }
   if (!mark.stroke) return;
-  pen.strokeStyle = roleColour(selected ? "accent" : mark.stroke, palette);
+  pen.strokeStyle = roleColour(selected && mark.shape === "rect" ? "accent" : mark.stroke, palette);
   pen.lineWidth = selected ? SELECTED : mark.shape === "dot" ? 1.6 : mark.width;
   pen.setLineDash(mark.dash);
   pen.stroke();

@@ -5,7 +5,7 @@ import { list, number, record, text, texts } from "../shared/reading.js";
 /**
  * @typedef {{shape: string, key: string, at: number[], was: string, fill: string, stroke: string, width: number,
  *   dash: number[], radius: number, thick: number, words: string[], ink: string, size: number, bold: boolean,
- *   start: boolean, fixed: boolean, box: string, tip: string, zooms: boolean, pair: string[]}} Mark
+ *   start: boolean, fixed: boolean, box: string, tip: string, zooms: boolean, pair: string[], lights: string[]}} Mark
  * @typedef {{left: number, marks: Mark[]}} Score  `left`: where the row begins
  * @typedef {{left: number, top: number, width: number, height: number}} Area
  * @typedef {{k: number, x: number, width: number, down: number}} Lens  `down`: how much heights are stretched
@@ -17,7 +17,8 @@ export const readScore = (value) =>
 
 /** @param {Record<string, any>} mark @returns {Mark} */
 function readMark(mark) {
-  const { shape, key, at, was, fill, stroke, width, dash, radius, thick, words, ink, size, box, tip, pair } = mark;
+  const { shape, key, at, was, fill, stroke, width, dash, radius, thick, words, ink, size, box, tip, pair, lights } =
+    mark;
   const numbers = list(at).map((item) => number(item));
   return {
     shape: text(shape),
@@ -40,6 +41,7 @@ function readMark(mark) {
     tip: text(tip),
     zooms: mark.zooms === true,
     pair: texts(pair),
+    lights: texts(lights),
   };
 }
 

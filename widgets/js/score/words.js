@@ -10,24 +10,25 @@ import { hasSign } from "./paint.js";
  * @typedef {import("./reading.js").Area} Area
  */
 
-/** Around words, in pixels; the least width of a mark with a turned text, and the shortest text that is cut. */
-const [PAD, TURNED, SHORTEST] = [4, 11, 3];
+/** Around words, in pixels; the least size of a turned text, and the shortest text that is cut. */
+const [PAD, LEAST, SHORTEST] = [4, 9, 3];
 
 /**
- * What is written at a mark, and whether it is turned; null if nothing has room.
- * @param {Mark} mark @param {Area} area @returns {{words: string, turned: boolean} | null}
+ * What is written at a mark, whether it is turned, and its size; null if nothing has room.
+ * @param {Mark} mark @param {Area} area @returns {{words: string, turned: boolean, size: number} | null}
  */
 export function wordsAt({ shape, words, size, bold }, { width, height }) {
   const last = words[words.length - 1];
   const room = width ? width - PAD : Infinity;
   const whole = words.find((one) => textWidth(one, size, bold) <= room);
-  if (whole !== undefined) return whole ? { words: whole, turned: false } : null;
+  if (whole !== undefined) return whole ? { words: whole, turned: false, size } : null;
   if (shape === "rect" && height > 2 * size) {
-    const turned = width >= TURNED ? clip(last, size, height - 6, bold) : "";
-    return turned ? { words: turned, turned: true } : null;
+    const small = Math.min(size, width - 1);
+    const turned = small >= LEAST ? clip(last, small, height - 6, bold) : "";
+    return turned ? { words: turned, turned: true, size: small } : null;
   }
   const cut = clip(last, size, room, bold);
-  return cut.length > SHORTEST ? { words: cut, turned: false } : null;
+  return cut.length > SHORTEST ? { words: cut, turned: false, size } : null;
 }
 
 /**
@@ -49,7 +50,7 @@ export function wordElement({ s }, mark, area, palette, left, end) {
   return s("text", {
     class: mark.shape === "text" ? "ce-score-word ce-score-loose" : "ce-score-word",
     transform: turn,
-    "font-size": mark.size,
+    "font-size": shown.size,
     "font-weight": mark.bold || mark.shape === "dot" ? 700 : 400,
     "text-anchor": mark.start ? "start" : "middle",
     fill: roleColour(mark.ink || mark.stroke || "fg", palette),
