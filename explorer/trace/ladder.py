@@ -66,6 +66,8 @@ class Level:
     """The words for the most bytes that are alive at once."""
     buffer: str = "buffer"
     """The noun for what is kept in memory."""
+    is_memory_modelled: bool = False
+    """Whether the places of what is kept are never known, so that a drawing puts it where there is room."""
     grouping: Literal["plates", "score"] = "plates"
     """The grouping in which a trace opens."""
     gains: tuple[str, ...] = ()
@@ -180,6 +182,7 @@ LEVELS: Mapping[str, Level] = {
             listing="code",
             most_alive="at most {} alive",
             buffer="value",
+            is_memory_modelled=True,
             grouping="score",
             gains=("moved_bytes",),
         ),

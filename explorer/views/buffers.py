@@ -1,7 +1,8 @@
 """The buffers of a program over time: lifetimes, addresses, the peak; and their drawing as SVG."""
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from xml.sax.saxutils import escape
 
 from explorer.graph import Graph
@@ -22,9 +23,13 @@ NARROW = 0.12
 """The names of parts that take a smaller share of the time are in lines of their own."""
 THIN = (0.003, 0.02)
 """The shares of the drawing's width and height below which a bar has no border."""
+EDGE = 2.0
+"""The height of the dark edge of the bars that are alive at the peak."""
 MIN_LABEL_HEIGHT, CHARACTER = 14.0, 6.6
 """Bars that are lower than this, or narrower than their label, have no label."""
 
+MAX_NAMED = 3
+"""Maximum number of values that are named as those of the peak."""
 MAX_TICKS = 3
 """Maximum number of ticks of an axis of bytes above zero."""
 MAX_RATIO = 16
@@ -49,15 +54,18 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
     names = names_at(index, step)
     live = list(memory.live_bytes)
     most = max(live, default=0)
+    peak = live.index(most) if live else 0
+    is_modelled = index.trace.level.is_memory_modelled
+    text = modelled_text(memory, names, peak) if is_modelled else memory_text(memory, index.trace.level.buffer)
     return {
         "buffers": _bars(index, memory, index.trace.steps[step].snapshot.graph, names),
         "moments": [names[node] for node in memory.order],
         "runs": list(memory.order),
-        "scale": _scale(height_of(memory)),
+        "scale": _scale(height_of(index, memory)),
         "live": live,
-        "peak": live.index(most) if live else 0,
+        "peak": peak,
         "planned": memory.is_planned,
-        "text": memory_text(memory, index.trace.level.buffer),
+        "text": text,
         "parts": [(moment, PARTS[name]) for moment, name in memory.parts],
         "peak_text": index.trace.level.most_alive.format(bytes_text(most)),
         "noun": index.trace.level.buffer,
@@ -76,7 +84,7 @@ def scale_of(index: TraceIndex, step: int, at: int) -> ByteScaleView:
     A plan that would be a line on it has a scale of its own.
     """
     around = (index.trace.steps[one].snapshot.memory for one in (max(step - 1, 0), step))
-    height = max((height_of(memory) for memory in around if memory is not None), default=0)
+    height = max((height_of(index, memory) for memory in around if memory is not None), default=0)
     own = index.trace.steps[at].snapshot.memory
     is_line = own is not None and own.is_planned and own.size_bytes * MAX_RATIO < height
     return _scale(own.size_bytes if own is not None and is_line else height)
@@ -89,9 +97,31 @@ def names_at(index: TraceIndex, step: int) -> Mapping[int, str]:
     return {node: f"#{node} {record.title}" for node, record in graph.nodes.items()}
 
 
-def height_of(memory: MemoryRecord) -> int:
-    """Return the height of the drawing in bytes: the plan, or all buffers stacked."""
-    return memory.size_bytes if memory.is_planned else sum(buffer.size_bytes for buffer in memory.buffers)
+def height_of(index: TraceIndex, memory: MemoryRecord) -> int:
+    """Return the height of the drawing in bytes: the plan, a model of it, or all buffers stacked."""
+    if memory.is_planned:
+        return memory.size_bytes
+    bottoms = bottoms_of(index, memory)
+    return max((bottom + one.size_bytes for bottom, one in zip(bottoms, memory.buffers, strict=True)), default=0)
+
+
+def bottoms_of(index: TraceIndex, memory: MemoryRecord) -> list[int]:
+    """Return where each buffer is drawn: at its place in the plan, else stacked, or by a model of an allocator."""
+    found = [buffer.offset or 0 for buffer in memory.buffers]
+    if memory.is_planned:
+        return found
+    if not index.trace.level.is_memory_modelled:
+        return list(accumulate((one.size_bytes for one in memory.buffers), initial=0))[:-1]
+    alive: list[tuple[int, int, int]] = []
+    for at in sorted(range(len(found)), key=lambda at: memory.buffers[at].start):
+        buffer = memory.buffers[at]
+        alive = [one for one in alive if one[2] > buffer.start]
+        for low, high, _ in alive:
+            if low - found[at] >= buffer.size_bytes:
+                break
+            found[at] = max(found[at], high)
+        insort(alive, (found[at], found[at] + buffer.size_bytes, buffer.end))
+    return found
 
 
 def _scale(height: int) -> ByteScaleView:
@@ -132,6 +162,15 @@ def memory_text(memory: MemoryRecord, noun: str = "buffer") -> str:
     return f"{placed}; {least}{waiting}"
 
 
+def modelled_text(memory: MemoryRecord, names: Mapping[int, str], peak: int) -> str:
+    """Name the values that make the peak, and say that their places are a model."""
+    alive = sorted((one for one in memory.buffers if one.start <= peak < one.end), key=lambda one: -one.size_bytes)
+    largest = [f"{bytes_text(one.size_bytes)} of {names[one.users[0]]}" for one in alive[:MAX_NAMED] if one.users]
+    more = f" and {plural(len(alive) - MAX_NAMED, 'other value')}" if len(alive) > MAX_NAMED else ""
+    made = f"At the peak: {', '.join(largest)}{more}. " if largest else ""
+    return f"{made}Modelled: a value is kept until its last reader, and put where there is room first."
+
+
 def memory_section(index: TraceIndex, step: int, node: int) -> SectionView:
     """Describe which buffers an instruction reads and writes, and who else uses their memory."""
     memory = index.trace.steps[step].snapshot.memory
@@ -162,12 +201,9 @@ def _place_text(buffer: BufferRecord) -> str:
 def _bars(
     index: TraceIndex, memory: MemoryRecord, graph: Graph[NodeRecord], names: Mapping[int, str]
 ) -> list[BufferView]:
-    """Return a bar for each buffer; those without a place lie above one another in the order of their allocation."""
+    """Return a bar for each buffer."""
     found: list[BufferView] = []
-    stacked = 0
-    for buffer in memory.buffers:
-        bottom = stacked if buffer.offset is None else buffer.offset
-        stacked += buffer.size_bytes
+    for buffer, bottom in zip(memory.buffers, bottoms_of(index, memory), strict=True):
         writer = graph.nodes[buffer.users[0]] if buffer.users else None
         found.append(
             {
@@ -233,6 +269,8 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
         )
         border = "" if is_thin(rect[2] / across, rect[3] / HEIGHT) else "panel"
         found += [path(rectangle(rect), fill=_role_of(buffer), stroke=border, width=0.75), *_label(buffer, rect)]
+        if buffer["start"] <= shown["peak"] < buffer["end"] and border:
+            found.append(path(rectangle((rect[0], rect[1] + rect[3] - EDGE, rect[2], EDGE)), fill="fg"))
     found += [*_parts(shown, x, y, per_moment), *_layers(shown, x, bottom, per_moment)]
     foot = bottom + _height_of_layers(shown) + 14
     if not shown["live"]:

@@ -176,7 +176,7 @@ def _frame(
         "calls": calls_of(index, step.index),
         "sentence": sentence_of(index, step.index),
     }
-    if step.snapshot.memory is not None:
+    if step.snapshot.memory is not None and not index.trace.level.is_memory_modelled:
         peak = step.snapshot.memory.size_bytes
         frame["memory"] = (bytes_text(peak), peak)
     if undrawn:

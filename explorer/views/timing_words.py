@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from explorer.timings import CPU, CUDA, SWEEP, TRAINING, Estimate, Run, Timing, both_devices, crossover
-from explorer.trace import COMPILED, Level, parse_path
+from explorer.trace import COMPILED, WATCHED, Level, parse_path
 from explorer.views.bars import add_column
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import SectionView, TableView
@@ -156,6 +156,8 @@ def _batches(run: Run) -> str:
     sizes = sorted({timing.batch_size for timing in run.timings})
     if not sizes:
         return "nothing timed"
+    if run.options.get("level") == WATCHED:
+        return "with the arguments of the recording"  # the first size of the first of them may be anything
     return f"batch {sizes[0]:,}" if len(sizes) == 1 else f"batches of {sizes[0]:,} to {sizes[-1]:,}"
 
 

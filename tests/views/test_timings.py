@@ -286,6 +286,8 @@ def test_conditions_describe_the_setup_and_its_warnings():
         ]
     )
     assert section["lines"] == []
+    watched = conditions(replace(conflict_run(), options={"level": "watched"}))["rows"]
+    assert ["what", "forward pass, with the arguments of the recording"] in watched
     vague = replace(conflict_run().timings[0], reached=False, estimate=about(2.0, 0.3))
     doubtful = run_of(STEPS, vague, setup=replace(SETUP, warning="the machine is busy"))
     assert conditions(doubtful)["lines"] == [

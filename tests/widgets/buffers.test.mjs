@@ -233,7 +233,10 @@ test("the pointer names the moment and the buffer, and lights its users", () => 
   assert.match(root.of("ce-buffers-words")[0].textContent, /%2: f32\[16\], 64 B/);
   assert.match(box("exp").getAttribute("class"), /ce-found/);
   assert.match(box("add").getAttribute("class"), /ce-dim/);
+  const live = () => root.of("ce-buffer").map((bar) => bar.getAttribute("data-live"));
+  assert.ok(live().includes("true") && live().includes("false"));
   drawing.dispatch("pointerleave");
+  assert.ok(live().every((one) => one === ""));
   assert.equal(root.of("ce-now")[0].textContent, "time →");
   assert.doesNotMatch(box("add").getAttribute("class"), /ce-dim/);
   close();

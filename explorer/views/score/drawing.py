@@ -71,7 +71,7 @@ def _headline(index: TraceIndex, step: int) -> Iterator[ScoreMarkView]:
     yield text_mark("head", 12, 12, first, size=16, bold=True, fixed=True)
     gone = vanished_text(index, step)
     if others:
-        yield text_mark("head-others", 12 + 9.6 * len(first) + 20, 13, others, ink="muted", fixed=True)
+        yield text_mark("head-others", 12 + 9.2 * len(first) + 20, 13, others, ink="muted", fixed=True)
     if gone:
         yield text_mark("head-gone", 12, 33, gone, size=13, fixed=True)
 
@@ -89,7 +89,7 @@ def _names(every: Sequence[Call], lanes: Lanes) -> Iterator[ScoreMarkView]:
     yield text_mark("n-calls", 12, lanes.calls + 30, "Calls", bold=True, fixed=True, size=13)
     yield text_mark("n-count", 12, lanes.calls + 47, plural(count_of(calls), "call"), ink="muted", fixed=True)
     if inside:
-        words = f"{plural(inside, 'value')} kept inside"
+        words = f"{inside:,} kept inside"
         yield text_mark("n-inside", 12, lanes.calls + 63, words, ink="muted", fixed=True)
     yield text_mark("n-seams", 12, lanes.seams + 12, "Seams", bold=True, fixed=True, size=13)
     yield text_mark("n-why", 12, lanes.seams + 29, "why not one call", ink="muted", size=11, fixed=True)

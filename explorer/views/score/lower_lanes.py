@@ -12,6 +12,8 @@ from explorer.views.score.words import seam_lines
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import ScoreMarkView
 
+MAX_PAIRS = 8
+"""Maximum number of pairs that the text of a reason names."""
 MAX_FAR = 200
 """Maximum number of arcs to calls that are no neighbours."""
 
@@ -78,7 +80,10 @@ def _lines(
         same = [_seam(row, seam) for seam in drawn if (seam.kind, seam.words) == (kind, words)]
         lights = [mark["key"] for mark in same]
         pair = list(dict.fromkeys(box for mark in same for box in mark.get("pair", ())))
-        look = {"ink": SEAM_ROLES[kind], "fixed": True, "lights": lights, "pair": pair, "tip": line}
+        names = [mark["tip"].split("\n")[0] for mark in same[:MAX_PAIRS] if "tip" in mark]
+        more = [f"and {len(same) - MAX_PAIRS} more"] if len(same) > MAX_PAIRS else []
+        tip = "\n".join([SEAM_WORDS[kind], *names, *more])
+        look = {"ink": SEAM_ROLES[kind], "fixed": True, "lights": lights, "pair": pair, "tip": tip}
         yield text_mark(f"w{at}", LEFT, under + at * LINE, line, **look)
     if len(shown) < len(found):
         words = f"and {plural(len(found) - len(shown), 'other reason')}: select a call to see those of its seams"
@@ -95,7 +100,7 @@ def traffic_marks(index: TraceIndex, row: Sequence[Spot], top: float) -> Iterato
     yield {
         "shape": "rect",
         "key": "n-unit",
-        "at": rounded(LEFT - 9, middle - unit * per_byte, 2, unit * per_byte),
+        "at": rounded(LEFT - 5, middle - unit * per_byte, 2, unit * per_byte),
         "fill": "fg",
         "fixed": True,
     }

@@ -69,7 +69,8 @@ class Seam:
     @property
     def reason(self) -> str:
         """Why it stays, or when both are fused: `refused because: the loops differ`."""
-        return f"{SEAM_WORDS[self.kind]}{f': {self.words}' if self.words else ''}{meaning_of(self.words)}"
+        between = " in " if self.kind in ("next", "later") else ": "
+        return f"{SEAM_WORDS[self.kind]}{between if self.words else ''}{self.words}{meaning_of(self.words)}"
 
     @property
     def text(self) -> str:

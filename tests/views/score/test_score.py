@@ -1,11 +1,13 @@
 """The score of a compilation: calls, seams, equal blocks and marks, in each step."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
 from explorer.trace import Trace
 from explorer.views import MODES, TraceIndex, details, picture, static_svg
+from explorer.views.buffers import state_of_buffers
+from explorer.views.film import film
 from explorer.views.score.calls import calls_at
 from explorer.views.score.drawing import score_view
 from explorer.views.score.repeats import groups_at
@@ -170,7 +172,7 @@ def test_equal_blocks_of_a_sequence_inside_a_module_are_drawn_once():
 def test_the_details_of_a_call_have_its_seams():
     found = section(details(compiled_index(), FIRST, [14]), "Seams")["rows"]
     assert found == [
-        ["with layer_norm + gelu #20", "fused next: fuse, round 3"],
+        ["with layer_norm + gelu #20", "fused next in fuse, round 3"],
         ["with layer_norm #11", "refused because: no shared data (that is, they have no value in common)"],
     ]
 
@@ -192,23 +194,27 @@ def test_every_picture_has_a_box_for_each_call_and_an_image():
 
 def test_a_seam_of_two_calls_that_fit_has_the_parts_of_their_score():
     tips = {mark["key"]: mark["tip"] for mark in marks(compiled_index(), LOWERED, "s") if "tip" in mark}
-    assert tips["s12-13"] == "layer_norm | gelu\nfused next: fuse, round 1; score: memory 2,048"
+    assert tips["s12-13"] == "layer_norm | gelu\nfused next in fuse, round 1; score: memory 2,048"
 
 
 def test_a_line_of_words_lights_its_seams_and_no_others():
-    found = {mark["words"][0]: mark["lights"] for mark in marks(compiled_index(), FIRST, "w") if "lights" in mark}
+    found = {
+        mark["words"][0]: mark["lights"]
+        for mark in marks(compiled_index(), FIRST, "w")
+        if "lights" in mark and "words" in mark
+    }
     assert [(words.split(" · ")[0], lights) for words, lights in found.items()] == [
         ("× refused because: the loops differ", ["s11-20"]),
         ("× refused because: no shared data (that is, they have no value in common)", ["s11-14"]),
         ("• never tried: extern_kernels.addmm is a library call", ["s10-11"]),
-        ("+ fused next: fuse, round 3", ["s20-14"]),
+        ("+ fused next in fuse, round 3", ["s20-14"]),
     ]
 
 
 def test_arcs_to_calls_that_are_no_neighbours_belong_to_both_and_are_not_in_an_image():
-    (arc,) = [mark for mark in marks(compiled_index(), FIRST, "s") if mark["shape"] == "arc"]
+    (arc,) = [mark["pair"] for mark in marks(compiled_index(), FIRST, "s") if mark["shape"] == "arc" and "pair" in mark]
     drawn = picture(compiled_index(), FIRST, group_by="score")
-    assert arc["pair"] == [box["id"] for box in drawn.view["nodes"] if set(box["ids"]) & {11, 14}]
+    assert arc == [box["id"] for box in drawn.view["nodes"] if set(box["ids"]) & {11, 14}]
     assert "<title>layer_norm | add" not in static_svg(drawn)
     assert "<title>linear | layer_norm" in static_svg(drawn)
 
@@ -223,12 +229,45 @@ def test_the_name_of_a_module_may_be_wider_than_its_band_but_meets_no_other_name
 
 
 def test_the_text_of_a_call_names_its_operators_and_modules():
-    (frame,) = [mark["tip"] for mark in marks(compiled_index(), FIRST, "f20")]
+    (frame,) = [mark["tip"] for mark in marks(compiled_index(), FIRST, "f20") if "tip" in mark]
     assert frame.splitlines() == [
         "layer_norm + gelu #20",
         "runs sub, mul, erf",
         "of norm, act",
         "reads 2 KiB, writes 2 KiB",
+    ]
+
+
+def test_memory_is_a_model_in_which_values_that_are_kept_at_once_are_apart():
+    index = compiled_index()
+    for step in range(5):
+        shown = state_of_buffers(index, step)
+        assert shown is not None
+        bars = [(one["start"], one["end"], one["bottom"], one["bottom"] + one["bytes"]) for one in shown["buffers"]]
+        for one, other in combinations(bars, 2):
+            assert one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+        assert max(top for *_, top in bars) == shown["scale"]["height"] <= sum(one["bytes"] for one in shown["buffers"])
+    lowered = state_of_buffers(index, LOWERED)
+    assert lowered is not None
+    assert lowered["scale"]["height"] < sum(one["bytes"] for one in lowered["buffers"])
+
+
+def test_the_text_of_memory_names_the_values_of_the_peak():
+    shown = state_of_buffers(compiled_index(), FIRST)
+    assert shown is not None
+    assert shown["text"] == (
+        "At the peak: 2 KiB of #10 linear, 2 KiB of #20 layer_norm + gelu, 2 KiB of #14 add. "
+        "Modelled: a value is kept until its last reader, and put where there is room first."
+    )
+
+
+def test_the_film_of_a_compiler_that_is_watched_counts_calls():
+    frames = film(compiled_index())
+    assert [(frame["label"], frame["calls"], "memory" in frame) for frame in frames] == [
+        ("capture", 4, False),
+        ("lower", 5, False),
+        ("fuse, round 1", 4, False),
+        ("fuse, round 3", 3, False),
     ]
 
 

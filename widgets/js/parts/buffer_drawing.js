@@ -71,7 +71,7 @@ export function makeLayerBand({ h, guard }, { choose, name, colour }) {
 
 const BAND = `
 .ce-layers{position:relative;height:24px;margin-top:2px;user-select:none}
-.ce-layer{position:absolute;top:0;bottom:0;container-type:size;overflow:hidden;display:flex;flex-wrap:wrap;align-content:center;justify-content:center;gap:50px 5px;
+.ce-layer{position:absolute;top:0;bottom:0;container-type:size;overflow:hidden;display:flex;flex-wrap:wrap;align-content:center;justify-content:safe center;gap:50px 5px;
   font-size:12px;line-height:24px;color:var(--ce-onCell);white-space:nowrap;cursor:pointer;box-shadow:inset 0 0 0 .75px var(--ce-panel)}
 .ce-layer span{display:none}
 @container (min-width:36px){.ce-layer span{display:inline}}
@@ -106,7 +106,14 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   const curve = s("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, live);
   const stem = h("i", { class: "ce-stem", "aria-hidden": "true" });
   const peak = h("span", { class: "ce-peak" });
-  const key = h("span", { class: "ce-live-key", "aria-hidden": "true" }, h("i"), h("span", { text: "bytes alive" }));
+  const key = h(
+    "span",
+    { class: "ce-live-key", "aria-hidden": "true" },
+    h("i"),
+    h("span", { text: "bytes alive" }),
+    h("i", { class: "ce-peak-key" }),
+    h("span", { text: "alive at the peak" }),
+  );
   const moment = h("i", { class: "ce-moment", "aria-hidden": "true", hidden: true });
   const ticks = h("div", { class: "ce-bytes", "aria-hidden": "true" });
   const drawing = h("div", {
@@ -145,6 +152,21 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   let shown = null;
   /** @type {readonly number[]} the chosen buffers */
   let chosen = [];
+  /** The moment of the selected instruction, or -1; whether the pointer says another one. */
+  let [selected, isPointed] = [-1, false];
+
+  /** Draw the playhead, and dim what is not alive there. @param {number} at a moment, or -1 @param {boolean} dims */
+  function play(at, dims) {
+    moment.hidden = at < 0;
+    now.textContent = shown?.moments[at] ?? "time →";
+    if (shown && at >= 0) {
+      const count = shown.moments.length;
+      moment.style.cssText = `left:${(100 * at) / count}%;width:${100 / count}%`;
+    }
+    for (const { bar, buffer } of bars.values()) {
+      bar.setAttribute("data-live", dims ? String(buffer.start <= at && at < buffer.end) : "");
+    }
+  }
 
   /** Name the moment, and the buffer, at the pointer. @param {any} event */
   function move(event) {
@@ -152,9 +174,8 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
     const { left, width } = drawing.getBoundingClientRect();
     const count = shown.moments.length;
     const at = Math.max(0, Math.min(count - 1, Math.floor((count * (event.clientX - left)) / Math.max(1, width))));
-    moment.hidden = false;
-    moment.style.cssText = `left:${(100 * at) / count}%;width:${100 / count}%`;
-    now.textContent = shown.moments[at];
+    isPointed = true;
+    play(at, true);
     const id = Number(event.target.getAttribute("data-buffer") ?? -1);
     const buffer = shown.buffers.find((one) => one.id === id) ?? null;
     say(buffer ? buffer.text : restingWords());
@@ -170,8 +191,8 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   const restingWords = () => bars.get(chosen[0] ?? -1)?.buffer.text ?? shown?.text ?? "";
 
   function rest() {
-    moment.hidden = true;
-    now.textContent = "time →";
+    isPointed = false;
+    play(selected, false);
     say(restingWords());
   }
 
@@ -184,6 +205,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   function place(bar, buffer, within) {
     const { x, y, width, height } = barOf(buffer, within);
     bar.setAttribute("data-thin", String(isThin({ x, y, width, height })));
+    bar.setAttribute("data-peak", String(buffer.start <= within.peak && within.peak < buffer.end));
     bar.style.cssText = `left:${x}%;top:${y}%;width:${width}%;height:${height}%;background:${colour(buffer.kind)}`;
     const [id, type] = buffer.label.split(" ");
     bar.replaceChildren(h("span", { text: id }), h("span", { text: ` ${type}` }));
@@ -286,7 +308,8 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
         bar.setAttribute("aria-selected", String(isChosen));
       }
       band.mark(first ? new Set(first.users.slice(0, 1)) : ids);
-      if (moment.hidden) rest();
+      selected = shown && ids.size ? shown.runs.findIndex((run) => ids.has(run)) : -1;
+      if (!isPointed) rest();
       else if (isNew) say(restingWords());
     },
   };
@@ -300,6 +323,7 @@ export const STYLE = `
 .ce-peaks{position:relative;height:20px}
 .ce-peak{position:absolute;bottom:1px;padding:0 4px;font-weight:600;white-space:nowrap}
 .ce-live-key{position:absolute;bottom:1px;color:var(--ce-muted);white-space:nowrap}
+.ce-live-key .ce-peak-key{margin-left:14px;border-top:3px solid var(--ce-fg)}
 .ce-live-key i{display:inline-block;width:26px;margin-right:6px;vertical-align:middle;border-top:1.5px dashed var(--ce-fg)}
 .ce-buffers-drawing{position:relative;height:clamp(72px,14vh - (max(1,var(--ce-lines,1)) - 1)*18px,150px);user-select:none;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control)}
 .ce-buffers-drawing svg{position:absolute;inset:0;width:100%;height:100%;pointer-events:none}
@@ -318,8 +342,11 @@ export const STYLE = `
 .ce-buffer span{display:none;pointer-events:none}
 @container (min-height:15px) and (min-width:42px){.ce-buffer span{display:inline}} /* a type that does not fit is in the next line, out of sight */
 .ce-buffer[data-thin="true"]{box-shadow:none;min-width:1px;min-height:1px;padding:0}
+.ce-buffer[data-peak="true"][data-thin="false"]{box-shadow:inset 0 -2px 0 var(--ce-fg),inset 0 0 0 .75px var(--ce-panel)}
 .ce-buffer.ce-leaving{opacity:0}
 .ce-buffer.ce-unused{opacity:.35}
+.ce-buffer[data-live="true"]{opacity:1}
+.ce-buffer[data-live="false"]{opacity:.3}
 .ce-buffer.ce-used{box-shadow:inset 0 0 0 2px var(--ce-accent)}
 .ce-buffer.ce-shares{outline:2px dashed var(--ce-fg);outline-offset:-2px;opacity:1}
 .ce-buffer.ce-chosen{outline:2px solid var(--ce-fg);outline-offset:-2px}

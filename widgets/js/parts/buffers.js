@@ -3,6 +3,7 @@
  * share memory, and why not; the program as text.
  */
 
+import { peakOf } from "../picture/buffers.js";
 import { sharersOf, whyNotShared } from "../picture/sharing.js";
 import { makeBufferDrawing, STYLE as DRAWING } from "./buffer_drawing.js";
 import { guessOf, picturesOf } from "./state.js";
@@ -227,7 +228,8 @@ export function makeBuffers({ ui, store, selecting }) {
       else if (!below) fold.setAttribute("open", "");
       isAside = below;
       heading.hidden = !below;
-      heading.textContent = `Memory: ${states()[0].text}`;
+      heading.textContent = `Memory: ${states()[0].buffers.length ? peakOf(states()[0]).text : states()[0].text}`;
+      element.setAttribute("class", below ? "ce-buffers ce-aside" : "ce-buffers");
       if (fold.getAttribute("open") === null) {
         drawn = false;
         return;
@@ -249,6 +251,7 @@ export function makeBuffers({ ui, store, selecting }) {
 
 export const STYLE = `
 .ce-buffers{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12.5px}
+.ce-aside .ce-buffers-drawing{height:clamp(96px,19vh,420px)}
 .ce-buffers summary{cursor:pointer;min-height:24px}
 .ce-buffers-panes{display:flex;flex-wrap:wrap;align-items:flex-end;gap:8px 28px}
 .ce-buffers-foot{display:flex;flex-wrap:wrap;align-items:center;gap:0 24px}

@@ -22,7 +22,7 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 /** How long calls move, in milliseconds. */
 const MOVE_MS = 650;
 /** The picture is stretched to the height of the view within these limits. */
-const [LEAST, MOST] = [0.72, 1.6];
+const [LEAST, MOST] = [0.66, 1.6];
 /** Room for the buttons at the right of the headline, which is so high. */
 const [RIGHT, HEAD] = [48, 60];
 /** The opaque share of seams while others are lit. */
