@@ -37,7 +37,9 @@ def connected(address: str | None, num_workers: int) -> "Iterator[Client]":
 
     getLogger("distributed").setLevel(CRITICAL)  # the rows report lost workers
     if address is None:
-        quiet = {"dashboard_address": None, "silence_logs": CRITICAL}
+        # Without an address, each scheduler asks for the same port of the machine.
+        web = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+        quiet = {"dashboard_address": None, "silence_logs": CRITICAL, "scheduler_kwargs": web}
         with (
             LocalCluster(n_workers=num_workers, threads_per_worker=1, memory_limit=0, **quiet) as cluster,
             Client(cluster) as one,
