@@ -32,6 +32,9 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSON = NOTEBOOKS / "02_patterns_and_matches.ipynb"
 """A lesson whose first two questions have the same choices."""
 CELL = ".jp-Notebook .jp-CodeCell"
+VIEW_CELL = f"{CELL}:has-text('view = explorer.show(')"
+OTHERS_CELL = f"{CELL}:has-text('NAMES = ')"
+"""Cells by their texts: JupyterLab attaches those that are out of sight later, so their numbers change."""
 SHOW = """
 import explorer
 
@@ -148,7 +151,7 @@ def test_lesson_runs_its_clicks_reach_python_and_its_pictures_are_saved(page: "P
     assert state.when(lambda now: True) == {"step": 3, "boxes": [], "nodes": [], "mode": "diff"}
     assert errors.count() == 0, errors.all_inner_texts()
 
-    view = page.locator(CELL).nth(-2).locator(".ce-root")
+    view = page.locator(VIEW_CELL).locator(".ce-root")
     view.scroll_into_view_if_needed()
     view.locator(".ce-box").first.wait_for()
     assert page.locator(".jp-RenderedImage:visible").count() == 0  # the image for readers without widgets is hidden
@@ -213,7 +216,7 @@ def drive_others(page: "Page", names: Sequence[str]) -> None:
     """Do with the pictures of the last cell what readers do with them, if it was run."""
     if not names:
         return
-    views = page.locator(CELL).nth(-3).locator(".ce-root")
+    views = page.locator(OTHERS_CELL).locator(".ce-root")
 
     def open_view(name: str) -> Host:
         root = views.nth(names.index(name))
@@ -239,7 +242,7 @@ def save(page: "Page", lab: Lab) -> None:
 def look_at_saved(page: "Page", lab: Lab) -> None:
     """Open the saved notebook: its pictures are seen with a new kernel and without one."""
     reopen(page, lab.address)
-    last = page.locator(CELL).nth(-2).locator(".ce-saved")
+    last = page.locator(VIEW_CELL).locator(".ce-saved")
     last.scroll_into_view_if_needed()
     for kernel in ("a new kernel", "no kernel"):
         if kernel == "no kernel":
