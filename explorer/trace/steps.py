@@ -168,11 +168,10 @@ class Step:
             if self.switched_off:
                 least = "at least " if self.refusals_over else ""
                 outcome, misses = f"{least}{self.switched_off} switched off", misses - self.switched_off
-            return (
-                f"{outcome} ({misses} near {'miss' if misses == 1 else 'misses'})"
-                if misses and not self.changed
-                else outcome
+            one, many = (
+                ("pair refused", "pairs refused") if LEVELS[self.level].tries_pairs else ("near miss", "near misses")
             )
+            return f"{outcome} ({misses} {one if misses == 1 else many})" if misses and not self.changed else outcome
         if self.pairs:
             fused, tried = self.pairs
             made = len(self.rewrites)

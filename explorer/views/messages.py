@@ -1,5 +1,6 @@
 """Describe a step: its caption, how much is shown, and why nothing happened."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -149,6 +150,11 @@ def _found_nothing(step: Step) -> bool:
 
 def _nothing_text(index: TraceIndex, step: Step) -> str:
     """Describe why a pass changed nothing: which attempt came closest."""
+    if index.trace.level.tries_pairs and step.refusals:
+        (reason, most), *_ = Counter(miss.refusal.cause for miss in step.refusals).most_common(1)
+        count = len(step.refusals)
+        said = "" if count == 1 else f"{most:,} of them: "
+        return f"No pair was fused: {plural(count, 'pair')} {'was' if count == 1 else 'were'} refused, {said}{reason}."
     name = step.pass_name
     tried = [rule for rule in index.trace.rules if tries(step, rule)]
     closest = _closest(step)

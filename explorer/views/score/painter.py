@@ -57,7 +57,7 @@ class ScorePainter:
         view["score"] = score_view(request.index, at)
         view["note"] = f"{plural(count_of(calls_at(request.index, at)), 'call')}."
         step = request.index.step(request.step)
-        if step.applied and step.index > request.index.trace.start:
+        if step.applied and request.index.trace.level.grouping == "score":
             done = done_text(request.index, request.step)
             view["caption"] = f"{done[:1].upper()}{done[1:]}"
         view["width"], view["height"] = width_of(request.index, at), lanes_of(request.index).bottom

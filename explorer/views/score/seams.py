@@ -134,6 +134,8 @@ def _verdicts(index: TraceIndex, step: int) -> Mapping[Pair, Verdict]:
     """The pairs that a step judged and did not fuse, by nodes of the state before it."""
     entry = index.step(step)
     found: dict[Pair, Verdict] = {}
+    if not index.trace.level.tries_pairs:  # a pattern that does not match says nothing about a pair of calls
+        return found
     for miss in entry.refusals:
         refusal = miss.refusal
         if refusal.root != refusal.node:

@@ -8,6 +8,7 @@ from explorer.trace import Trace
 from explorer.views import MODES, TraceIndex, details, picture, static_svg
 from explorer.views.buffers import state_of_buffers
 from explorer.views.film import film
+from explorer.views.messages import message_of
 from explorer.views.score.calls import calls_at
 from explorer.views.score.drawing import score_view
 from explorer.views.score.repeats import groups_at
@@ -91,6 +92,12 @@ def test_a_refusal_without_a_reason_says_so_and_later_verdicts_count():
         ("linear", "layer_norm", "silent", ""),
         ("layer_norm", "layer_norm + gelu + add", "refused", "the loops differ"),
     ]
+
+
+def test_a_round_that_fused_nothing_says_why():
+    index = compiled_index()
+    assert message_of(index, SECOND) == "No pair was fused: 1 pair was refused, the compiler gave no reason."
+    assert index.step(SECOND).summary == "nothing changed (1 pair refused)"
 
 
 def test_a_pair_that_lost_to_another_one_is_put_off():
@@ -282,3 +289,5 @@ def test_a_watched_trace_opens_as_a_score_and_other_levels_can_be_drawn_so():
     conflict = index_of("conflict")
     assert conflict.trace.level.grouping == "plates"
     assert len(picture(conflict, 0, group_by="score").view["nodes"]) == len(conflict.trace.graph_at(0).nodes)
+    kinds = {seam.kind for step in conflict.trace.steps for seam in seams_at(conflict, step.index)}
+    assert kinds <= {"next", "later"}  # a pattern that does not match is no refusal of a pair
