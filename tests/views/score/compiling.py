@@ -107,17 +107,36 @@ def deep(blocks: int, sequence: str = "layers", last: str = "norm") -> Trace:
     return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
 
 
-def reordered() -> Trace:
-    """Capture two calls that are added, then let the second one run first."""
+Node = tuple[NodeRecord, tuple[int, ...]]
+
+
+def two_states(
+    rule: str, first: Mapping[int, Node], last: Mapping[int, Node], *changes: Sequence[Sequence[int]]
+) -> Trace:
+    """Record a step of one rule; a change has the nodes that it matched, removed and added."""
     recorder = Recorder()
     timeline = Timeline((recorder,))
-    rule = RuleDescription("reorder", "reorder", ("call",), WATCHED, "real", "", "")
-    timeline.begin(run_options(WATCHED, "two", ["reorder"], mode="infer", layout=""), (rule,))
-    one, two = (1, (linear("one"), (0,))), (2, (linear("two"), (0,)))
-    last = (3, (record("add", WIDE, []), (1, 2)))
-    timeline.captured(state(dict((one, two, last))))
-    timeline.state(("reorder",), state(dict((two, one, last))), 0.1, [Change("reorder", (1, 2), (), (), 0.0)])
+    described = RuleDescription(rule, rule, ("call",), WATCHED, "real", "", "")
+    timeline.begin(run_options(WATCHED, "two", [rule], mode="infer", layout=""), (described,))
+    timeline.captured(state(first))
+    done = [Change(rule, tuple(found), tuple(gone), tuple(made), 0.0) for found, gone, made in changes]
+    timeline.state((rule,), state(last), 0.1, done)
     return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
+
+
+def reordered() -> Trace:
+    """Capture two calls that are added, then let the second one run first."""
+    one, two = (linear("one"), (0,)), (linear("two"), (0,))
+    last = (record("add", WIDE, []), (1, 2))
+    return two_states("reorder", {1: one, 2: two, 3: last}, {2: two, 1: one, 3: last}, [[1, 2], [], []])
+
+
+def folded() -> Trace:
+    """Capture two convolutions with their norms, then fold these."""
+    norm = record("batch_norm", WIDE, [])
+    conv = record("conv2d", WIDE, [])
+    first = {1: (conv, (0,)), 2: (norm, (1,)), 3: (conv, (2,)), 4: (norm, (3,))}
+    return two_states("fold", first, {5: (conv, (0,)), 6: (conv, (5,))}, [[2, 1], [2, 1], [5]], [[4, 3], [4, 3], [6]])
 
 
 @cache

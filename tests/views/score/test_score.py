@@ -16,7 +16,7 @@ from explorer.views.score.row import bands_of, row_at
 from explorer.views.score.seams import seams_at
 from explorer.views.score.words import done_text, headline_of, moved_bytes, seam_lines, vanished_text
 from explorer.views.sentences import sentence_of
-from tests.views.score.compiling import compiled, compiled_index, deep, reordered
+from tests.views.score.compiling import compiled, compiled_index, deep, folded, reordered
 from tests.views.showing import index_of, section
 
 CAPTURED, LOWERED, FIRST, SECOND, THIRD = range(5)
@@ -62,6 +62,10 @@ def test_a_step_is_told_in_calls():
     assert sentence_of(index, FIRST) == (
         "fuse, round 1: 1 pair of calls is fused: 5 − 1 = 4 calls: 16.1 KiB → 12.1 KiB read and written."
     )
+
+
+def test_what_is_folded_into_another_call_is_named():
+    assert done_text(TraceIndex(folded()), 1) == "2 batch_norm are folded into their conv2d: 4 → 2 calls"
 
 
 def test_bytes_are_those_of_the_statistics():
