@@ -56,7 +56,7 @@ class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
             "calls": len(configs),
             "views": sum(record.kind == "view" for record in self.drawn.nodes.values()),
             "moved_bytes": read + written,
-            "read_bytes": read,
+            "values_read_bytes": read,
             "activation_bytes": written,
             "parameter_bytes": parameters,
             "peak_bytes": self.memory.lower_bound_bytes,

@@ -38,6 +38,7 @@ STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "calls": ("calls", "calls", _number),
     "tables": ("tables", "tables", _number),
     "read_bytes": ("parameters and tables that are read", "bytes", bytes_text),
+    "values_read_bytes": ("values read", "bytes", bytes_text),
     "slots": ("slots", "slots", _number),
     "instructions": ("calls", "calls", _number),
     "copies": ("copies", "calls", _number),
@@ -49,7 +50,16 @@ STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
 
 IN_THE_STRIP = (
     *("layers", "operators", "constants", "calls", "tables", "instructions", "copies", "buffers"),
-    *("parameters", "flops", "read_bytes", "activation_bytes", "copied_bytes", "slots", "peak_bytes"),
+    *(
+        "parameters",
+        "flops",
+        "read_bytes",
+        "values_read_bytes",
+        "activation_bytes",
+        "copied_bytes",
+        "slots",
+        "peak_bytes",
+    ),
 )
 """The statistics in the cost strip; the rest are only shown over the steps."""
 

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from explorer.trace import Trace
-from explorer.views import MODES, TraceIndex, details, picture, static_svg
+from explorer.views import MODES, TraceIndex, cost_strip, details, picture, static_svg
 from explorer.views.buffers import state_of_buffers
 from explorer.views.film import film
 from explorer.views.messages import message_of
@@ -129,6 +129,11 @@ def test_what_is_no_longer_written_is_named_with_its_writer():
         "4 → 3 calls,  6.03 KiB → 4.03 KiB written to memory",
         "read and written: 12.1 KiB → 8.06 KiB; captured: 4 calls, 16 KiB; after lower: 5 calls, 16.1 KiB",
     )
+
+
+def test_the_cost_strip_counts_values_that_are_read_and_no_tables():
+    titles = [row[0] for row in cost_strip(compiled_index(), FIRST)["rows"]]
+    assert titles[:4] == ["calls", "values read", "activations", "peak memory"]
 
 
 def test_calls_and_tensors_follow_each_other_without_overlap():
