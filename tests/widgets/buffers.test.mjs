@@ -220,6 +220,10 @@ test("buffers are chosen by keys: one stop of Tab, arrows, Enter, Shift and Ente
   );
   press("Enter", { shiftKey: true });
   assert.match(answerIn(root), /^%2 and %4: They do not share memory/);
+  const [overlap] = root.of("ce-overlap");
+  assert.equal(overlap.hidden, false);
+  press("Enter");
+  assert.equal(overlap.hidden, true);
   close();
 });
 

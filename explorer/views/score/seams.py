@@ -103,18 +103,27 @@ def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
         for pair in [(place[nodes[0]], place[nodes[1]])]
     }
     near = [(at, at + 1) for at, (one, other) in enumerate(pairwise(calls)) if _shares(one, other)]
-    fates = _fused_later(index, step, [(calls[one].node, calls[other].node) for one, other in near])
+    pairs = list(dict.fromkeys([*near, *_candidates(index, step, place)]))
+    fates = _fused_later(index, step, [(calls[one].node, calls[other].node) for one, other in pairs])
     found: list[Seam] = []
-    for (one, other), fate in zip(near, fates, strict=True):
+    for (one, other), fate in zip(pairs, fates, strict=True):
         known = judged.get((one, other))
         verdict = known if fate is None or (known and _stays(known, *fate)) else fate[1]
-        if verdict is None and _was_asked(index, step):
+        if verdict is None and other == one + 1 and _was_asked(index, step):
             library = next((call.library for call in (calls[one], calls[other]) if call.library), "")
             verdict = ("untried", f"{library} is a library call" if library else "", "")
         if verdict is not None:
             found.append(Seam(one, other, *verdict))
     known = {(seam.one, seam.other) for seam in found}
     return (*found, *(Seam(*pair, *verdict) for pair, verdict in sorted(judged.items()) if pair not in known))
+
+
+def _candidates(index: TraceIndex, step: int, place: Mapping[int, int]) -> list[Pair]:
+    """Return the pairs of calls that the next changing step scored, by their positions in the row."""
+    after = next((entry for entry in index.trace.steps[step + 1 :] if entry.changed), None)
+    scored = [match.nodes for match in after.matches if match.score] if after is not None else []
+    places = [sorted(place.get(node, -1) for node in nodes) for nodes in scored if len(nodes) == 2]
+    return [(one, other) for one, other in places if 0 <= one < other]
 
 
 def _stays(known: Verdict, judges: bool, fate: Verdict) -> bool:

@@ -139,6 +139,20 @@ def folded() -> Trace:
     return two_states("fold", first, {5: (conv, (0,)), 6: (conv, (5,))}, [[2, 1], [2, 1], [5]], [[4, 3], [4, 3], [6]])
 
 
+def apart() -> Trace:
+    """Lower three calls, and fuse the first one with the last."""
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    rule = RuleDescription("fuse", "fuse", (), WATCHED, "real", "", "", guarded=True)
+    timeline.begin(run_options(WATCHED, "apart", ["fuse"], mode="infer", layout=""), (rule,))
+    one, other = (record(name, WIDE, []) for name in ("exp", "neg"))
+    timeline.captured(state({1: (one, (0,)), 2: (linear("up"), (0,)), 3: (other, (1, 2))}))
+    both = record("exp + neg", WIDE, ["exp", "neg"], kind="fused")
+    tried = Round("fuse", [Candidate(1, 3, (("memory", 2048.0),))], [Merge(0, (1, 3), "a")])
+    timeline.round(("fuse", Stage("round", 1)), tried, {"a": 4}, state({2: (linear("up"), (0,)), 4: (both, (2,))}), 0.1)
+    return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
+
+
 @cache
 def compiled_index() -> TraceIndex:
     return TraceIndex(compiled())

@@ -16,7 +16,7 @@ from explorer.views.score.row import bands_of, row_at
 from explorer.views.score.seams import seams_at
 from explorer.views.score.words import done_text, headline_of, moved_bytes, seam_lines, vanished_text
 from explorer.views.sentences import sentence_of
-from tests.views.score.compiling import compiled, compiled_index, deep, folded, reordered
+from tests.views.score.compiling import apart, compiled, compiled_index, deep, folded, reordered
 from tests.views.showing import index_of, section
 
 CAPTURED, LOWERED, FIRST, SECOND, THIRD = range(5)
@@ -211,6 +211,13 @@ def test_every_picture_has_a_box_for_each_call_and_an_image():
 def test_a_seam_of_two_calls_that_fit_has_the_parts_of_their_score():
     tips = {mark["key"]: mark["tip"] for mark in marks(compiled_index(), LOWERED, "s") if "tip" in mark}
     assert tips["s12-13"] == "layer_norm | gelu\nfused next in fuse, round 1; score: memory 2,048"
+
+
+def test_candidates_that_are_no_neighbours_have_their_score():
+    index = TraceIndex(apart())
+    (seam,) = [seam for seam in seams_at(index, 0) if not seam.is_near]
+    assert (seam.one, seam.other) == (1, 3)
+    assert seam.text == "fused next in fuse, round 1; score: memory 2,048"
 
 
 def test_a_line_of_words_lights_its_seams_and_no_others():

@@ -115,6 +115,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
     h("span", { text: "alive at the peak" }),
   );
   const moment = h("i", { class: "ce-moment", "aria-hidden": "true", hidden: true });
+  const overlap = h("i", { class: "ce-overlap", "aria-hidden": "true", hidden: true });
   const ticks = h("div", { class: "ce-bytes", "aria-hidden": "true" });
   const drawing = h("div", {
     class: "ce-buffers-drawing",
@@ -190,6 +191,17 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   /** What is said of the chosen buffer, or else of all. */
   const restingWords = () => bars.get(chosen[0] ?? -1)?.buffer.text ?? shown?.text ?? "";
 
+  /** Draw when both of two chosen buffers are alive. */
+  function drawOverlap() {
+    const both = chosen.flatMap((id) => bars.get(id)?.buffer ?? []);
+    const from = Math.max(...both.map(({ start }) => start));
+    const until = Math.min(...both.map(({ end }) => end));
+    overlap.hidden = both.length < 2 || until <= from;
+    if (overlap.hidden || !shown) return;
+    const count = shown.moments.length;
+    overlap.style.cssText = `left:${(100 * from) / count}%;width:${(100 * (until - from)) / count}%`;
+  }
+
   function rest() {
     isPointed = false;
     play(selected, false);
@@ -242,7 +254,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
     const borders = spansOf(next).map(({ x }) =>
       h("i", { class: "ce-border", style: `left:${x}%`, "aria-hidden": "true" }),
     );
-    drawing.replaceChildren(ticks, stem, ...all, ...borders, curve, moment); // no line crosses the label of a bar
+    drawing.replaceChildren(ticks, stem, ...all, ...borders, curve, overlap, moment); // no line crosses the label of a bar
     if (leaving.length)
       timers.after(`buffers${title.textContent}`, MOVE_MS, () => leaving.forEach(({ bar }) => bar.remove()));
   }
@@ -307,6 +319,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
         bar.setAttribute("class", ["ce-buffer", ...looks].join(" "));
         bar.setAttribute("aria-selected", String(isChosen));
       }
+      drawOverlap();
       band.mark(first ? new Set(first.users.slice(0, 1)) : ids);
       selected = shown && ids.size ? shown.runs.findIndex((run) => ids.has(run)) : -1;
       if (!isPointed) rest();
@@ -337,6 +350,7 @@ export const STYLE = `
 .ce-byte{position:absolute;left:0;right:0;height:0;border-top:1px solid var(--ce-line)}
 .ce-byte{text-indent:-64px;line-height:0;color:var(--ce-muted);font-size:12px;white-space:nowrap}
 .ce-moment{position:absolute;top:0;bottom:0;background:var(--ce-accent);opacity:.18;pointer-events:none}
+.ce-overlap{position:absolute;top:0;bottom:0;z-index:1;border:2px dashed var(--ce-error);border-width:0 2px;background:color-mix(in srgb,var(--ce-error) 14%,transparent);pointer-events:none}
 .ce-buffer{position:absolute;container-type:size;overflow:hidden;font-size:12px;line-height:15px;white-space:nowrap;color:var(--ce-onCell);
   display:flex;flex-wrap:wrap;align-content:flex-start;gap:50px 5px;padding:0 4px;box-shadow:inset 0 0 0 .75px var(--ce-panel);cursor:pointer;transition:left .4s,top .4s,width .4s,height .4s,opacity .4s}
 .ce-buffer span{display:none;pointer-events:none}
