@@ -44,7 +44,8 @@ def compiled(*, fuses_last: bool = True) -> Trace:
     recorder = Recorder()
     timeline = Timeline((recorder,))
     rules = tuple(
-        RuleDescription(name, name, (), WATCHED, "real", "", "", guarded=name == "fuse") for name in ("lower", "fuse")
+        RuleDescription(name, name, (), WATCHED, "real", doc, "", guarded=name == "fuse")
+        for name, doc in (("lower", ""), ("fuse", "Make one call of two."))
     )
     timeline.begin(run_options(WATCHED, "mlp", ["lower", "fuse"], mode="infer", layout=""), rules)
     view = NodeRecord("View.view", 1, {"results": ["f32[8,64]"]}, kind="view", title="view")

@@ -60,7 +60,8 @@ def test_a_step_is_told_in_calls():
         "2 calls become 1: 4 → 3 calls",
     ]
     assert sentence_of(index, FIRST) == (
-        "fuse, round 1: 1 pair of calls is fused: 5 − 1 = 4 calls: 16.1 KiB → 12.1 KiB read and written."
+        "fuse, round 1: 1 pair of calls is fused: 5 − 1 = 4 calls: 16.1 KiB → 12.1 KiB read and written. "
+        "fuse means: make one call of two."
     )
 
 
