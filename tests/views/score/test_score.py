@@ -5,9 +5,8 @@ from itertools import combinations, pairwise
 import pytest
 
 from explorer.trace import Trace
-from explorer.views import MODES, TraceIndex, cost_strip, details, picture, static_svg
+from explorer.views import MODES, TraceIndex, cost_strip, details, film, picture, static_svg
 from explorer.views.buffers import state_of_buffers
-from explorer.views.film import film
 from explorer.views.messages import message_of
 from explorer.views.score.calls import calls_at
 from explorer.views.score.drawing import score_view
