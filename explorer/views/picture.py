@@ -33,6 +33,7 @@ from explorer.views.places import grid_of
 from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, PatternTrial, Request
 from explorer.views.score.painter import ScorePainter
+from explorer.views.swatches import with_swatch
 from explorer.views.words import (
     BADGE_TEXTS,
     CHANGE_TEXTS,
@@ -182,7 +183,7 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
         view["buffers"] = buffers
     painter.complete(request, view, places_from(coordinates), mode, shown)
     items = legend_of(nodes, edges, hulls, tried, index.noun)
-    view["legend"] = [*legend, *painter.legend(request, view, items, shown)]
+    view["legend"] = [with_swatch(item) for item in (*legend, *painter.legend(request, view, items, shown))]
     return Picture(view, coordinates)
 
 

@@ -12,7 +12,6 @@ from explorer.views.plates.pen import (
     STYLE as LABEL_STYLE,
     Rect,
     Words,
-    bar_element,
     bar_elements,
     curve,
     path,
@@ -25,7 +24,7 @@ from explorer.views.plates.pen import (
 )
 from explorer.views.plates.plate_words import MAX_LINES
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import EdgeView, HullView, LegendItem, LinkView, NodeView, PictureView, PlateView
+from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PlateView
 
 CELL, SHEETS, READ = PLATES["cell"], PLATES["sheets"], PLATES["read"]
 MIDDLE = 0.36
@@ -84,26 +83,6 @@ def _label(plate: PlateView, rect: Rect, words: Sequence[Words], tags: Sequence[
 def _corner(place: Place) -> Rect:
     x, y, width, height = place
     return x - width / 2, y - height / 2, width, height
-
-
-def plate_swatch(item: LegendItem, x: float, y: float) -> str:
-    """Return the sign of an entry of the legend at the left end of its line of text."""
-    role, top, stroke = item["role"], y - 11, PLATES["cell"]["stroke"]
-    match item["channel"]:
-        case "line":
-            d = f"M{x:g} {top + 7:g}h34"
-            return f'<path class="x-missed" d="{d}"/>' if role == "nearMiss" else path(d, stroke=role, width=2)
-        case "bar":
-            return bar_element(role, x, top + 4, 33, 0.6)
-        case "mark":
-            return mark_element(role, [(x + 2, top, 13, 13)])
-        case _ if role in ("apart", "folded"):
-            gap = 4.0 if role == "apart" else 0.0
-            cells = "".join(rectangle((x + i * 11, top, 11 - gap, 13)) for i in range(3))
-            frame = "" if gap else path(rectangle((x, top, 33, 13)), stroke="fg", width=PLATES["frame"])
-            return path(cells, fill="operator", stroke="kept", width=stroke) + frame
-        case _:
-            return path(round_rectangle((x, top, 16, 13), 3), fill=role, stroke="kept", width=stroke)
 
 
 def cells_of(plate: PlateView, rect: Rect) -> list[Rect]:

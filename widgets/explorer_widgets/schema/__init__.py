@@ -65,6 +65,7 @@ from explorer_widgets.schema.picture import (
     HullView as HullView,
     LegendItem as LegendItem,
     LookView as LookView,
+    MarkView as MarkView,
     NodeView as NodeView,
     PictureStateView as PictureStateView,
     PictureView as PictureView,

@@ -103,6 +103,15 @@ class HullView(TypedDict):
     """The upper left corner of its name, [x, y]; without it the name is not drawn."""
 
 
+class MarkView(TypedDict):
+    """An SVG element with its other attributes by name; `fill` and `stroke` are roles, or `none`."""
+
+    tag: str
+    text: NotRequired[str]
+    fill: NotRequired[str]
+    stroke: NotRequired[str]
+
+
 class LegendItem(TypedDict):
     """One entry of the legend: each visual channel has one meaning, and every colour comes with a sign."""
 
@@ -111,6 +120,8 @@ class LegendItem(TypedDict):
     """Name of a colour role or shape of the drawing code (`added`, `near-miss`, `sum`, `category-3`, `scale`)."""
     sign: str
     text: str
+    swatch: NotRequired[list[MarkView]]
+    """A small picture of what it explains, 26 pixels wide and 16 high."""
 
 
 class ActionView(TypedDict):

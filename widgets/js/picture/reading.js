@@ -2,6 +2,7 @@
 
 import { readScore } from "../score/reading.js";
 import { checkVersion, parseJson } from "../shared/contract.js";
+import { readMarks } from "../shared/marks.js";
 import { asFloats, dictOf, like, list, maybe, number, record, text, texts } from "../shared/reading.js";
 import { CHANGES } from "../shared/theme.js";
 import { readBuffers } from "./buffers.js";
@@ -132,7 +133,7 @@ export const readSelf = like({
   message: "",
   width: 0,
   height: 0,
-  legend: [{ channel: "", role: "", sign: "", text: "" }],
+  legend: [{ channel: "", role: "", sign: "", text: "", swatch: readMarks }],
   table: { columns: [""], rows: [[""]] },
   actions: [{ name: "", label: "", beside: "" }],
   buffers: maybe(readBuffers),

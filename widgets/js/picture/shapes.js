@@ -32,9 +32,6 @@ export function boxPath(kind, w, h) {
 /** The symbol of a kind, as strokes in a square of 16. @param {string} kind */
 export const symbolOf = (kind) => (KINDS[kind] || KINDS.operator).symbol;
 
-/** Whether a role of the legend is a kind of box. @param {string} role */
-export const isKind = (role) => role in KINDS;
-
 /** The middle of the symbol, left in its box. @param {Box} box */
 export const symbolCentre = (box) => -box.w / 2 + (box.kind === "input" || box.kind === "leaf" ? 19 : 16);
 
