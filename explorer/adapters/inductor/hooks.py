@@ -51,7 +51,6 @@ def listening(session: Session) -> Generator[Session]:
         "fx_graph_cache": False,
         "fx_graph_remote_cache": False,
         "_pre_fusion_custom_pass": _chained(config._pre_fusion_custom_pass, session.before_fusion),
-        "_post_fusion_custom_pass": _chained(config._post_fusion_custom_pass, session.after_fusion),
     }
     outer, _watched.session = _watched.session, session
     try:

@@ -1,9 +1,9 @@
 """Listening to Inductor in one thread: what its hooks tell, and wraps that decide nothing.
 
 `GraphTransformObserver` surrounds each pass over an FX graph, the artifact logger `fusion` carries refusals, rounds and
-fused pairs, the choices handler is asked for scores, and the passes before and after fusion see the nodes. What none
-of these tell is heard by methods of the present scheduler and its backends. An error while listening ends the
-listening, and not the compilation.
+fused pairs, the choices handler is asked for scores, and the pass before fusion sees the nodes. What none of these
+tell is heard by methods of the present scheduler and its backends. An error while listening ends the listening, and not
+the compilation.
 """
 
 from collections.abc import Callable
@@ -173,11 +173,6 @@ class Session:
         self._scheduling_begins(nodes)
         return nodes
 
-    def after_fusion(self, nodes: list[Any]) -> list[Any]:
-        """Note the kernels that are left."""
-        self._fusion_ends(nodes)
-        return nodes
-
     @guarded
     def _scheduling_begins(self, nodes: list[Any]) -> None:
         heard, graph = self.current, V.graph.module
@@ -190,6 +185,7 @@ class Session:
         heard.scheduling = scheduling = note_nodes(nodes)
         scheduler = nodes[0].scheduler
         _listen(scheduler, "can_fuse", self._answered)
+        _listen(scheduler, "fuse_nodes", self._fusion_ends)
         self._round_started = started
         _listen(V.graph.wrapper_code, "generate", self._generated)
         for device in {node.get_device() for node in nodes if node.get_device() is not None}:
@@ -201,7 +197,7 @@ class Session:
         scheduling.lower_seconds = started - self._pass_started
 
     @guarded
-    def _fusion_ends(self, nodes: list[Any]) -> None:
+    def _fusion_ends(self, nodes: list[Any], *args: Any) -> None:
         scheduling = self._scheduling
         if scheduling is not None and not scheduling.final:
             scheduling.final = tuple(node.get_name() for node in nodes)
@@ -216,7 +212,7 @@ class Session:
             return
         if type(message).__name__ == "WhyNoFuse":
             reason = message.reason % message.args if message.args else message.reason
-            self.refused(message.name1, message.name2, str(reason))
+            self.refused(*(_name_of(message, number) for number in (1, 2)), str(reason))
         elif not isinstance(message, str):
             return
         elif message.startswith("fuse_nodes_once"):
@@ -290,6 +286,11 @@ class Session:
 
 def _stage_of(observer: GraphTransformObserver) -> str:
     return (observer.subsystem or POST_GRAD).removesuffix("_passes")
+
+
+def _name_of(refusal: Any, number: int) -> str:
+    """The name of a node in a line of the log, which has the node itself in torch 2.6."""
+    return getattr(refusal, f"name{number}", None) or getattr(refusal, f"node{number}").get_name()
 
 
 def _parts(score: Any) -> tuple[tuple[str, float], ...]:

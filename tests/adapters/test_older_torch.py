@@ -1,0 +1,25 @@
+"""What older versions of torch tell in another form, in the form that they have."""
+
+from types import SimpleNamespace
+
+from torch import fx
+
+from explorer.adapters.inductor.heard import HeardCompilation, HeardRound, HeardScheduling, Refused
+from explorer.adapters.inductor.listening import Session
+
+
+class WhyNoFuse:
+    """A refusal as torch 2.6 logs it: with nodes, and not with their names."""
+
+    def __init__(self, one: str, other: str, reason: str, *args: object) -> None:
+        self.node1, self.node2 = (SimpleNamespace(get_name=lambda name=name: name) for name in (one, other))
+        self.reason, self.args = reason, args
+
+
+def test_a_refusal_with_nodes_has_their_names() -> None:
+    heard = HeardCompilation("infer", fx.Graph(), {}, {}, {})
+    heard.scheduling = HeardScheduling((), {}, (), (), 0.0, rounds=[HeardRound()])
+    session = Session(compilations=[heard], current=heard)
+    session.logged(WhyNoFuse("op0", "op1", "%d nodes between", 2), ())
+    assert heard.scheduling.rounds[0].decisions == [Refused("op0", "op1", "2 nodes between")]
+    assert not heard.missed
