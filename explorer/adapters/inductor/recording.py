@@ -55,7 +55,7 @@ def trace_of(
         heard.missed.append(f"The steps behind this one were not understood: {type(error).__name__}: {error}")
     if heard.error:
         timeline.on_failure(heard.error)
-    for text in _notes(heard):
+    for text in _notes(heard, has_calls=bool(timeline.snapshot.calls)):
         timeline.note(text)
     recorded = Recorded(recorder, first_refusal, heard.arguments, None)
     return recorded.trace(heard.compiled)
@@ -147,7 +147,7 @@ def _rule(name: str) -> RuleDescription:
     return RuleDescription(name, name, entries, WATCHED, "real", PURPOSES.get(name, ""), "", guarded=name == "fuse")
 
 
-def _notes(heard: HeardCompilation) -> Iterator[str]:
+def _notes(heard: HeardCompilation, has_calls: bool) -> Iterator[str]:
     yield from heard.missed
-    if heard.scheduling is None and not heard.error and not heard.missed:
+    if has_calls and heard.scheduling is None and not heard.error and not heard.missed:
         yield "Lowering and fusion of this graph were not heard."
