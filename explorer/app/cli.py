@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import lab, listings, queries, serve, show, time, trace, train
+from explorer.app.commands import lab, listings, queries, serve, show, time, trace, train, watch
 from explorer.app.commands.console import NAME, print_text, say_error, say_note
 from explorer.errors import CircuitError
 from explorer.packages import installed_version, missing_dependency
@@ -109,7 +109,7 @@ app.command("sample")(queries.sample)
 app.command("query")(queries.query)
 app.command("count")(queries.count)
 app.command("serve")(serve.serve)
-app.command("watch")(serve.watch)
+app.command("watch")(watch.watch)
 app.command("time")(time.time)
 app.command("html")(show.html)
 app.command("svg")(show.svg)

@@ -1,8 +1,6 @@
-"""`circuit-explorer serve`, `explore` and `watch`: dashboards of any circuit, the main job, or a watched compiler."""
+"""`circuit-explorer serve` and `explore`: the dashboard in a browser, of any circuit and of the main job."""
 
-import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import RUNS, check_output, command, notes, print_text, results, say_note
-from explorer.app.commands.trace import LEVELS_TEXT, not_recorded_again, recorder_of, save
+from explorer.app.commands.trace import LEVELS_TEXT, not_recorded_again, save
 from explorer.app.commands.training_output import baseline_of, epochs_table, train_with_progress
 from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
 from explorer.errors import check_name
 from explorer.options import MAX_SEED
 from explorer.packages import UI, require
-from explorer.trace import COMPILED, LEVELS, WATCHED, Trace
+from explorer.trace import COMPILED, LEVELS, Trace
 
 if TYPE_CHECKING:
     from explorer.app.dashboard.serving import ServeOptions
@@ -57,10 +55,10 @@ def serve(
 
     Without a name, the front page shows all circuits of the gallery.
     """
-    _open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
+    open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
 
 
-def _open_dashboard(
+def open_dashboard(
     source: str | None = None,
     port: int | None = None,
     show: bool = True,
@@ -197,7 +195,7 @@ def explore(
         print_text(f"  {line}\n      {what}")
     if opens:
         console.print("\n[bold]5. The dashboard[/]")
-        _open_dashboard(CIRCUIT)
+        open_dashboard(CIRCUIT)
     elif dashboard is None:
         say_note(f"this is not a terminal, so the dashboard stays closed; open it with: {command()} serve {CIRCUIT}")
 
@@ -217,55 +215,3 @@ def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, 
         (f"{name} train {CIRCUIT} --resume {checkpoint} --epochs 20", "continue the training"),
         (f"{name} gallery", "more circuits, each with a lesson"),
     )
-
-
-def watch(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME|FILE",
-            help="FILE.py:FUNCTION, whose code is run: it returns a module and a tuple of inputs; or a circuit",
-        ),
-    ],
-    adapter: Annotated[
-        str | None, typer.Option(help="the compiler, if not torch.compile: an adapter, for which NAME|FILE is a source")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
-    ] = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="the port of the dashboard")] = None,
-    dashboard: Annotated[
-        bool | None,
-        typer.Option(
-            "--dashboard/--no-dashboard",
-            help="open the dashboard at the end, until Ctrl-C (default: if this is a terminal)",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Compile a module by torch.compile, print every step of the compiler, and open them in the dashboard.
-
-    Each pass over the graph, each round of fusion with its candidates and refusals, and the code of each kernel is a
-    step. The compiler's caches of graphs are off, and the program is run once.
-    """
-    from explorer.adapters.finding import watch_by
-    from explorer.app.circuits import load_source
-
-    if dashboard is None:
-        dashboard = sys.stdout.isatty()
-    if dashboard:
-        require("the dashboard", "ui", *UI)  # and not after the compilation
-    if out is not None:
-        check_output(out, source)
-    if adapter is None:
-        make_trace = recorder_of(load_source(source), source, WATCHED)
-    else:
-        make_trace = partial(watch_by, adapter, source)
-    with notes().status(f"Compiling by {adapter or 'torch.compile'}"):
-        trace = make_trace()
-    print_text(str(trace))
-    if out is not None:
-        save(trace, out)
-        print_text(f"\nWrote {out}. Look inside: {command()} show {quote(str(out))}")
-    if dashboard:
-        _open_dashboard(source, port, trace=trace)

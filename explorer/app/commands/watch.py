@@ -1,0 +1,84 @@
+"""`circuit-explorer watch`: compiles a module by torch.compile, and opens what the compiler did in the dashboard."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from explorer.app.commands.console import check_output, command, notes, print_text
+from explorer.app.commands.serve import open_dashboard
+from explorer.app.commands.trace import recorder_of, save
+from explorer.packages import UI, require
+from explorer.trace import WATCHED
+
+
+def _self_test(asked: bool) -> None:
+    """Print what is heard of the installed torch, and end: with status 1 if something is not."""
+    if asked:
+        from explorer.adapters.inductor.self_test import self_test
+
+        with notes().status("Compiling by torch.compile"):
+            found = self_test()
+        print_text(str(found))
+        raise typer.Exit(0 if found.ok else 1)
+
+
+def watch(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="FILE.py:FUNCTION, whose code is run: it returns a module and a tuple of inputs; or a circuit",
+        ),
+    ],
+    adapter: Annotated[
+        str | None, typer.Option(help="the compiler, if not torch.compile: an adapter, for which NAME|FILE is a source")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
+    ] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="the port of the dashboard")] = None,
+    dashboard: Annotated[
+        bool | None,
+        typer.Option(
+            "--dashboard/--no-dashboard",
+            help="open the dashboard at the end, until Ctrl-C (default: if this is a terminal)",
+            show_default=False,
+        ),
+    ] = None,
+    self_test: Annotated[
+        bool,
+        typer.Option(
+            "--self-test", callback=_self_test, is_eager=True, help="only say what is heard of the installed torch"
+        ),
+    ] = False,
+) -> None:
+    """Compile a module by torch.compile, print every step of the compiler, and open them in the dashboard.
+
+    Each pass over the graph, each round of fusion with its candidates and refusals, and the code of each kernel is a
+    step. The compiler's caches of graphs are off, and the program is run once.
+    """
+    from explorer.adapters.finding import watch_by
+    from explorer.app.circuits import load_source
+
+    if dashboard is None:
+        dashboard = sys.stdout.isatty()
+    if dashboard:
+        require("the dashboard", "ui", *UI)  # and not after the compilation
+    if out is not None:
+        check_output(out, source)
+    if adapter is None:
+        make_trace = recorder_of(load_source(source), source, WATCHED)
+    else:
+        make_trace = partial(watch_by, adapter, source)
+    with notes().status(f"Compiling by {adapter or 'torch.compile'}"):
+        trace = make_trace()
+    print_text(str(trace))
+    if out is not None:
+        save(trace, out)
+        print_text(f"\nWrote {out}. Look inside: {command()} show {quote(str(out))}")
+    if dashboard:
+        open_dashboard(source, port, trace=trace)
