@@ -8,7 +8,7 @@
  * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the
  * page is inert: a key pressed earlier would only move its slider. Reads `copy` ({text, n}): copies the text to the
  * clipboard and writes `copied` ({n, ok}). Reads and writes `address`, the query of the address: Back and Forward
- * set it. Writes `width`, that of the window, once messages are delivered. The first value of the address replaces the current entry of the history, a later one adds an entry unless it `replaces`.
+ * set it. Writes `width`, the window's, once messages are delivered. The first value of the address replaces the current entry of the history, a later one adds an entry unless it `replaces`.
  */
 
 import { STOPPED } from "./shared/contract.js";

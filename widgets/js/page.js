@@ -2,7 +2,7 @@
  * The models of a page without Python: they answer a view's requests from a recording, a `RecordingView` of
  * `widgets/explorer_widgets/schema/`.
  *
- * `widgets/explorer_widgets/page.py` appends its bundle to that of `graph.js` in one module, so it imports nothing that `graph.js`
+ * `widgets/explorer_widgets/page.py` appends its bundle to the one of `graph.js` in one module, so it imports nothing that `graph.js`
  * imports: the build fails if two names clash.
  */
 
@@ -60,7 +60,7 @@ export function follow(model, place) {
 
 /**
  * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state, in
- * place of that of the link.
+ * place of the link's.
  * @param {Recording} recording
  * @param {import("./recordings/links.js").Link & {keep?: (hash: string, adds: boolean) => void, height?: string,
  *   options?: Record<string, any>, start?: Record<string, any>, details?: string}} [page]
@@ -148,7 +148,7 @@ function traitsOf({ step, selection, mode, colour_by, group_by, hull, match, sli
 }
 
 /**
- * The models of a question: that of its picture, and its own. The picture shows the answer while it is revealed.
+ * The models of a question: its picture's, and its own. The picture shows the answer while it is revealed.
  * @param {Recording} recording @param {Record<string, any>} embedded an `EmbeddedView` of kind `question`
  */
 export function questionModels(recording, { question, options, revealed_options }) {

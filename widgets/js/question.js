@@ -278,7 +278,7 @@ const listed = (nodes) =>
     : `${nodes.slice(0, LISTED).join(", ")} ... (${nodes.length.toLocaleString("en")} in all)`;
 
 /**
- * The feedback on an answer; the same as that of `explorer.views.check`.
+ * The feedback on an answer; the same as `explorer.views.check` returns.
  * @param {Question} question @param {Answer} answer @returns {Verdict}
  */
 export function verdictOf({ choices, number, clicks }, answer) {

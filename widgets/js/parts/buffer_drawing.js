@@ -86,7 +86,7 @@ const BAND = `
 
 /** How long a buffer that is gone is seen to move into another one, in milliseconds. */
 const MOVE_MS = 450;
-/** In what follows this percentage, the name of the peak, and that of a narrow part, is to the left of it. */
+/** In what follows this percentage, the names of the peak and of a narrow part are to the left of it. */
 const MIDDLE = 50;
 
 /**

@@ -115,7 +115,7 @@ export function makeRoom({ store: { state }, stage, main }) {
   };
 }
 
-/** The height of the tool, for the page: its style and that of the view read it. */
+/** The height of the tool, for the page: its style and the view's read it. */
 const TOOL_HEIGHT = "--explorer-tool-height";
 
 /** @param {import("../graph.js").Page} page */

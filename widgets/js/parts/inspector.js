@@ -241,7 +241,7 @@ export function factsOf(box, picture) {
 }
 
 /**
- * A layer of a plate, of which only the details of the whole plate are known: in a page, or until those of the layer arrive.
+ * A layer of a plate, while only the details of the whole plate are known: in a page, or until those of the layer arrive.
  * @param {number} layer @param {Box} box @param {Details} whole @returns {Details}
  */
 function factsOfLayer(layer, box, whole) {

@@ -183,7 +183,7 @@ export function makeLens(page) {
         done,
         h("ol", { class: "ce-lens-entries" }, entries(hull, attempt, rule)),
       );
-      // Its own counter takes the place of that of the foot, and the focus stays on a button that turns.
+      // Its own counter takes the place of the foot's, and the focus stays on a button that turns.
       const turned = pager.contains(focused) ? next : element.contains(focused) ? focused : null;
       pager.hidden = true;
       turned?.focus({ preventScroll: true });

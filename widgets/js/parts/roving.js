@@ -1,4 +1,4 @@
-/** A list of options of which one is in the order of Tab: the arrows up and down move the focus, Enter and Space choose. */
+/** A list of options with one in the order of Tab: the arrows up and down move the focus, Enter and Space choose. */
 
 /**
  * @template Item

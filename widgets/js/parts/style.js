@@ -1,4 +1,4 @@
-/** The style of a view of pictures: that of its parts. Every class has a prefix, because Jupyter has no shadow root. */
+/** The style of a view of pictures: the styles of its parts. Every class has a prefix, because Jupyter has no shadow root. */
 
 import { STYLE as CLOSEUP } from "../closeup/panel.js";
 import { STYLE as DOCKING } from "../plates/docking.js";

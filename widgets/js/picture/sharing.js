@@ -1,4 +1,4 @@
-/** Whether two buffers of a program share memory, and why not: the words are Python's, and the answer is that of the trace. */
+/** Whether two buffers of a program share memory, and why not: the words are Python's, and the answer is the trace's. */
 
 /**
  * @typedef {import("./buffers.js").Buffer} Buffer

@@ -31,7 +31,7 @@ const END = 10;
  * Where a tag is above or below a point: how far, in pixels of the screen, and how far to the right. It is next to the point,
  * or to one side or beyond where words and tags are.
  * @param {{x: number, y: number}} at @param {number} width @param {boolean} above @param {number} k
- * @param {Rect[]} taken areas of words and of tags, to which that of this one is added
+ * @param {Rect[]} taken areas of words and of tags, to which the area of this one is added
  */
 export function freePlace({ x, y }, width, above, k, taken) {
   /** @param {number} distance @param {number} right @returns {Rect} */

@@ -17,7 +17,7 @@ export const NO_LENS = { match: 0, beats: 0, done: false, otherwise: false };
 export const lensHull = (picture, id) => picture?.stops.find((hull) => hull.id === id && hull.lens) || null;
 
 /**
- * The number of a match, at most that of the last one of its hull; as it is while the hull is not known.
+ * The number of a match, at most the last one of its hull; as it is while the hull is not known.
  * @param {Picture | null} picture @param {string} hull @param {number} match
  */
 export function knownMatch(picture, hull, match) {

@@ -116,7 +116,7 @@ function paintNumber({ pen, k, text }, cell, area, ink) {
 }
 
 /**
- * One area around small cells, of which all are marked: outlines would hide them.
+ * One area around small cells that are all marked: outlines would hide them.
  * @param {Area[]} areas
  */
 function togetherIfSmall(areas) {

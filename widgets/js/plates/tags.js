@@ -17,7 +17,7 @@ const { height: HEIGHT, sign: SIGN_WIDTH } = PLATES.tag;
  * Place the tags of hulls, short ones first: what has no room is only a sign, or hidden. Words of plates below a tag, other
  * than titles, are hidden.
  * @param {DrawnHull[]} hulls @param {Box[]} boxes of the picture @param {Label[]} labels that are shown
- * @param {number} size of a tag, 1 for that of a graph
+ * @param {number} size of a tag, 1 for a graph's
  */
 export function layTags(hulls, boxes, labels, size) {
   const right = Math.max(...boxes.map((box) => box.x + box.w / 2)) + SIGN_WIDTH;

@@ -1,4 +1,4 @@
-/** Rectangles of words at plates, and the room of a title: at a small scale it takes that of neighbours that do not need theirs. */
+/** Rectangles of words at plates, and the room of a title: at a small scale it takes the room that neighbours do not need. */
 
 import { textWidth } from "../shared/measuring.js";
 import { PLATES } from "./look.js";

@@ -1,4 +1,4 @@
-/** A recording of which parts are unpacked on request, and those of the neighbouring steps ahead of it. */
+/** A recording whose parts are unpacked on request, and those of the neighbouring steps ahead of it. */
 
 /**
  * @typedef {{pictures: Record<string, any>, coordinates: Record<string, string>, details: Record<string, any>,

@@ -44,7 +44,7 @@ export function recordedDetails({ details }, step, view, box) {
 }
 
 /**
- * A picture with its buffers, of which a part has each state once.
+ * A picture with its buffers; a part has each state of them once.
  * @param {Part} part @param {any} picture @returns {any}
  */
 function withBuffers(part, picture) {

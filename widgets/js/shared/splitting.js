@@ -66,7 +66,7 @@ export function makeSplit({ doc, h }, { name, words, lower, apply }) {
     }
   }
 
-  /** The height from which the reader moves the bar: until they have chosen one, it is that of what is there. */
+  /** The height from which the reader moves the bar: until they have chosen one, it is the height of the contents. */
   function current() {
     const pixels = isChosen ? 0 : lower()?.getBoundingClientRect?.().height;
     if (pixels) set((100 * pixels) / window.innerHeight);
