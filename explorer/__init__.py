@@ -65,12 +65,13 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'explorer' has no attribute {name!r}; it offers {', '.join(__all__)}")
     try:
-        return getattr(import_module(_PLACES[name]), name)
+        found = globals()[name] = getattr(import_module(_PLACES[name]), name)
     except ModuleNotFoundError as error:
         missing = missing_dependency(error)
         if missing is None:
             raise
         raise missing from error
+    return found
 
 
 def __dir__() -> list[str]:
