@@ -83,6 +83,7 @@ from explorer.views.plates.lens import (
     offer_what_ifs as offer_what_ifs,
 )
 from explorer.views.predicting import (
+    CLICKED as CLICKED,
     Answer as Answer,
     Question as Question,
     QuestionKind as QuestionKind,

@@ -1,8 +1,10 @@
 """A question as plain data: the pictures that ask and answer it, and the feedback on each answer."""
 
+from collections.abc import Mapping
+
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
-from explorer.views.predicting import Question, check, fold_together, hint, layers_left, noun_of, why_apart
+from explorer.views.predicting import CLICKED, Question, check, hint, layers_left, noun_of, together, why_apart
 from explorer_widgets.schema import (
     VERSION,
     ClicksView,
@@ -15,10 +17,13 @@ from explorer_widgets.schema import (
     QuestionView,
 )
 
+REVEALED: Mapping[str, GroupBy] = {"fold-with": "fold", "fused-with": "score"}
+"""The grouping of the picture that shows the answer, where it is another one than that of the question."""
+
 
 def question_view(index: TraceIndex, question: Question) -> QuestionView:
     """Return the question with its answers, so that they can be checked without Python."""
-    reveal: GroupBy = "fold" if question.kind == "fold-with" else question.group_by
+    reveal = REVEALED.get(question.kind, question.group_by)
     asking = _picture(index, question.after_step, "plain", "kind", question.group_by)
     shown = _picture(index, question.step, "diff", "change", reveal)
     view: QuestionView = {
@@ -28,7 +33,7 @@ def question_view(index: TraceIndex, question: Question) -> QuestionView:
         "asking": _picture_state(asking, question.nodes),
         "revealing": _picture_state(shown, _nodes_of_answer(index, question)),
     }
-    if question.kind == "fold-with":
+    if question.kind in CLICKED:
         view["clicks"] = _clicks(index, question, asking)
     elif question.kind == "layers-left":
         view["number"] = _number(index, question)
@@ -58,10 +63,12 @@ def _nodes_of_answer(index: TraceIndex, question: Question) -> tuple[int, ...]:
     """Return the nodes to show with the answer, including the folded layer."""
     if question.kind == "layers-left":
         return ()
-    if question.kind != "fold-with":
+    if question.kind not in CLICKED:
         return check(index, question, question.choices[0]).nodes
     members = check(index, question, ()).nodes
-    return (*members, *(group.node for group in index.step(question.step).folds if group.members == members))
+    step = index.step(question.step)
+    made = [group.node for group in step.folds if group.members == members]
+    return (*members, *made, *(new for one in step.applied if {*one.removed} == {*members} for new in one.added))
 
 
 def _number(index: TraceIndex, question: Question) -> NumberView:
@@ -72,14 +79,15 @@ def _number(index: TraceIndex, question: Question) -> NumberView:
 
 def _clicks(index: TraceIndex, question: Question, asking: PictureView) -> ClicksView:
     (node,) = question.nodes
-    known = fold_together(index, question)
+    known = together(index, question)
     boxes = {box["id"]: box["ids"][0] for box in asking["nodes"]}
     others = [other for other in boxes.values() if other != node and other not in known.wanted]
     return {
+        "noun": noun_of(index).capitalize(),
         "boxes": boxes,
         "about": node,
         "wanted": list(known.wanted),
         "right": known.right,
         "why": known.why,
-        "apart": {str(other): why_apart(index, node, other) for other in others},
+        "apart": {str(other): why_apart(index, question, other) for other in others},
     }

@@ -90,7 +90,12 @@ class TestOneQuestion:
     @pytest.mark.parametrize(
         ("arguments", "options", "error", "message"),
         [
-            (("folds",), {}, UnknownNameError, "no kind of question named 'folds'; known are: fold-with, winner"),
+            (
+                ("folds",),
+                {},
+                UnknownNameError,
+                "no kind of question named 'folds'; known are: fold-with, fused-with, winner",
+            ),
             (("layers-left", 99), {}, UnknownNameError, "there is no step 99"),
             (("fold-with",), {"node": 999}, UnknownNameError, "999"),
             (("fold-with",), {"node": "14"}, DataTypeError, "node must be the id of a layer; got '14'"),

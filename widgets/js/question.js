@@ -242,7 +242,7 @@ export default { render };
 /**
  * @typedef {{right: boolean, text: string}} Verdict
  * @typedef {{noun: string, answer: number, right: string, wrong: string}} NumberAsked
- * @typedef {{boxes: Record<string, number>, about: number, wanted: number[], right: string, why: string,
+ * @typedef {{noun: string, boxes: Record<string, number>, about: number, wanted: number[], right: string, why: string,
  *   apart: Record<string, string>}} Clicks
  * @typedef {{text: string, hint: string, choices: Record<string, Verdict> | null, number: NumberAsked | null, clicks: Clicks | null}}
  * Question
@@ -285,13 +285,13 @@ export function verdictOf({ choices, number, clicks }, answer) {
   if (choices) return choices[text(answer)];
   if (number)
     return answer === number.answer ? { right: true, text: number.right } : { right: false, text: number.wrong };
-  const { about, wanted, right, why, apart } = /** @type {Clicks} */ (clicks);
+  const { noun, about, wanted, right, why, apart } = /** @type {Clicks} */ (clicks);
   const given = [...new Set(list(answer))].filter((node) => node !== about);
   const wrong = given.filter((node) => !wanted.includes(node));
   const missing = wanted.filter((node) => !given.includes(node));
   if (!wrong.length && !missing.length) return { right: true, text: right };
   const parts = [];
-  if (wrong.length) parts.push(`Not these: ${listed(wrong)}. Layer ${wrong[0]}: ${text(apart[wrong[0]])}`);
+  if (wrong.length) parts.push(`Not these: ${listed(wrong)}. ${noun} ${wrong[0]}: ${text(apart[wrong[0]])}`);
   if (missing.length) parts.push(`Missing: ${listed(missing)}.`);
   return { right: false, text: [...parts, why].join(" ") };
 }

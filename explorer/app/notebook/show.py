@@ -233,6 +233,7 @@ def ask(
     """Ask what a step will do, on the picture of its matches; the answer is checked, then the step is revealed.
 
     - `fold-with`: which layers are folded together with layer `node`? The answer is clicked in the picture.
+    - `fused-with`: which calls of a compiler that is watched become one with call `node`? They are clicked, too.
     - `matches`: does `pattern` match at `node`? The answer is yes or no.
     - `winner`: which of two matches in conflict is applied, of those that `node` is part of? One of two choices.
     - `layers-left`: how many layers, or operators, are left after the step? A number.

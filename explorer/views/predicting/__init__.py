@@ -5,12 +5,10 @@ grouped boxes, hulls and the colours of changes would reveal it. Answers and rea
 """
 
 from explorer.views.predicting.asking import check as check, question_about as question_about, questions as questions
-from explorer.views.predicting.layer_questions import (
-    fold_together as fold_together,
-    layers_left as layers_left,
-    why_apart as why_apart,
-)
+from explorer.views.predicting.clicks import together as together, why_apart as why_apart
+from explorer.views.predicting.count_questions import layers_left as layers_left
 from explorer.views.predicting.question import (
+    CLICKED as CLICKED,
     Answer as Answer,
     Question as Question,
     QuestionKind as QuestionKind,

@@ -10,16 +10,12 @@ from explorer.errors import CircuitError, DataTypeError, UnknownNameError, check
 from explorer.symbolic.checks import is_integer
 from explorer.trace import Refusal, RefusalKind, Step, type_title
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.layer_questions import (
-    check_fold,
-    check_layers,
-    check_stat,
-    fold_questions,
-    layers_question,
-    question_about_fold,
-    stat_question,
-)
+from explorer.views.predicting.clicks import check_clicks
+from explorer.views.predicting.count_questions import check_layers, check_stat, layers_question, stat_question
+from explorer.views.predicting.fold_questions import fold_questions, question_about_fold
+from explorer.views.predicting.fusion_questions import fusion_questions, question_about_fusion
 from explorer.views.predicting.question import (
+    CLICKED,
     KINDS,
     Answer,
     Question,
@@ -36,7 +32,7 @@ from explorer.views.words import list_text
 MAX_ENTRIES_CHARS = 80
 """Maximum length of a pattern's entries in a question; tensor-level rules have dozens of operators."""
 
-TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "stat": ("stat",)}
+TAKES = {**dict.fromkeys(CLICKED, ("node",)), "winner": ("node",), "matches": ("node", "pattern"), "stat": ("stat",)}
 """Options in addition to the step, by kind of question."""
 YES_OR_NO = {"yes": True, "no": False}
 
@@ -50,7 +46,8 @@ def questions(index: TraceIndex, step: "int | str") -> tuple[Question, ...]:
     if entry.index <= index.trace.start or entry.error is not None:
         return ()
     first_conflict = islice(winner_questions(index, entry), 1)
-    questions = [*fold_questions(index, entry), *first_conflict, *match_questions(index, entry)]
+    clicked = (*fold_questions(index, entry), *fusion_questions(index, entry))
+    questions = [*clicked, *first_conflict, *match_questions(index, entry)]
     if entry.changed or entry.refusals:
         questions.append(layers_question(index, entry))
     return tuple(questions)
@@ -82,6 +79,8 @@ def question_about(
         index.trace.lineage(node)  # raises for an unknown node
     if kind == "fold-with":
         return question_about_fold(index, entry, node)
+    if kind == "fused-with":
+        return question_about_fusion(index, entry, node)
     if kind == "matches":
         return question_about_match(index, entry, node, pattern)
     if kind == "winner":
@@ -97,8 +96,8 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
     Raises: DataTypeError for an answer of the wrong type; UnknownNameError for one that is not among the choices, and
     for an unknown layer.
     """
-    if question.kind == "fold-with":
-        return check_fold(index, question, _layers_of(index, answer))
+    if question.kind in CLICKED:
+        return check_clicks(index, question, _layers_of(index, answer))
     if question.kind in ("winner", "stat"):
         if not isinstance(answer, str):
             raise DataTypeError(f"the answer must be one of the choices: {'; '.join(question.choices)}; got {answer!r}")

@@ -11,16 +11,20 @@ from explorer.trace import Step
 from explorer.views.index import TraceIndex
 from explorer_widgets.schema import GroupBy
 
-QuestionKind = Literal["fold-with", "winner", "matches", "layers-left", "stat"]
+QuestionKind = Literal["fold-with", "fused-with", "winner", "matches", "layers-left", "stat"]
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
+CLICKED: tuple[QuestionKind, ...] = ("fold-with", "fused-with")
+"""The kinds that are answered by clicks on boxes."""
 Answer = Sequence[int] | str | bool | int
-"""Layer ids for `fold-with`, an int for `layers-left`, a bool or a choice for `matches`, otherwise a choice."""
+"""Ids for the kinds of `CLICKED`, an int for `layers-left`, a bool or a choice for `matches`, otherwise a choice."""
 MAX_LAYERS = 1_000
 """Maximum number of layers to draw one by one, so that they can be clicked."""
 
 _HINTS: dict[QuestionKind, str] = {
     "fold-with": "Layers are folded together if they are on the same level and agree in type, settings and the shapes "
     "of their parameters. The values of parameters and the variables may differ.",
+    "fused-with": "Calls may become one if one reads what the other writes, or both read the same value, and nothing "
+    "else has to run between them. A library call stays alone.",
     "winner": "The strategy compares the two matches. largest-match takes the one with more {noun}s; if both have the "
     "same number, the one whose root is nearer to the outputs. lowest-cost takes the one that saves more.",
     "matches": "Go through the pattern entry by entry, from the root: its type, its number of inputs, its users "
@@ -63,6 +67,21 @@ class Verdict:
     right: bool
     text: str
     nodes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The nodes that belong together, one of which is given; the feedback if they were found, and the reason."""
+
+    given: int
+    members: tuple[int, ...]
+    right: str
+    why: str
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The nodes to click."""
+        return tuple(member for member in self.members if member != self.given)
 
 
 def askable(index: TraceIndex, step: "int | str") -> Step:

@@ -13,6 +13,7 @@ from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.trace import Trace
 from explorer.views import Answer
 from tests.needed import is_missing
+from tests.views.score.compiling import compiled
 from tests.waiting import PATIENCE
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
@@ -116,6 +117,7 @@ def test_the_drawing_and_python_return_the_same_feedback(conflict: Trace, tensor
     for kind, options, right, wrong in ASKED:
         add(explorer.ask(conflict, kind, **options), [right, *wrong])  # pyright: ignore[reportArgumentType]
     add(explorer.ask(tensor, "layers-left"), [0, 3])
+    add(explorer.ask(compiled(), "fused-with"), [(12,), (), (12, 11), (10,)])
     digits = explorer.record(explorer.gallery.load_named("digits"))
     many = explorer.ask(digits, "fold-with", step="fold/level 0")
     members = many.check(()).nodes

@@ -28,6 +28,7 @@ class ClicksView(TypedDict):
     missing nodes, and `why`.
     """
 
+    noun: str
     boxes: dict[str, int]
     """The node of each box of the picture."""
     about: int

@@ -16,7 +16,7 @@ from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import DisplayOptions
 from explorer.bench import random_inputs
 from explorer.trace import COMPILED, StepCheck
-from explorer.views import Question, TraceIndex, Verdict, check, no_values, questions
+from explorer.views import CLICKED, Question, TraceIndex, Verdict, check, no_values, questions
 from explorer_widgets.schema import ValuesView
 
 ROWS = 16
@@ -123,7 +123,7 @@ class PredictTool(Tool):
                 self.workspace.session.change_look(**asdict(look))
         if self._asked is None and names & {"trace", "step"}:
             self._list()
-        if self._asked is not None and self._asked.kind == "fold-with" and "selection" in names:
+        if self._asked is not None and self._asked.kind in CLICKED and "selection" in names:
             self._say_selection()
 
     def _list(self) -> None:
@@ -152,7 +152,7 @@ class PredictTool(Tool):
         self.reveal.visible = False
         self.verdict.object = ""
         self.text.object = f"<h3>{escape(question.text)}</h3>"
-        if question.kind == "fold-with":
+        if question.kind in CLICKED:
             self._say_selection()
 
     def _say_selection(self) -> None:
@@ -168,7 +168,7 @@ class PredictTool(Tool):
         return tuple(node for box in session.selection for node in session.boxes[box])
 
     def _answer(self, question: Question) -> object:
-        if question.kind == "fold-with":
+        if question.kind in CLICKED:
             return self._in_boxes()
         if question.choices:
             return self.options.value
