@@ -6,13 +6,16 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._inductor.exc import InvalidCxxCompiler
 
 from explorer.adapters.inductor.heard import HeardCompilation
 from explorer.adapters.inductor.hooks import listening
 from explorer.adapters.inductor.listening import NotRunError, Session, Steering
 from explorer.adapters.inductor.recording import compiled_module, trace_of
-from explorer.errors import CircuitError, DataTypeError, ValueRangeError, check_name
+from explorer.errors import CircuitError, DataTypeError, LoweringError, ValueRangeError, check_name
 from explorer.trace import Listener, Trace
+
+NO_COMPILER = "torch.compile found no C++ compiler, which it needs for the CPU: apt-get install g++, or set CXX to one"
 
 
 def watch(
@@ -30,7 +33,7 @@ def watch(
     breaks, the trace is of the first graph and says how many there are; `explorer.watching` has all.
 
     Raises: DataTypeError for a subject that cannot be called; UnknownNameError for a mode; CircuitError if nothing was
-    compiled; what the program itself raises.
+    compiled; LoweringError without a C++ compiler; what the program itself raises.
     """
     if not callable(subject):
         raise DataTypeError(f"expected a module or a function to compile, got {type(subject).__name__}")
@@ -82,6 +85,10 @@ def _compile(
     try:
         with listening(session), torch.no_grad(), suppress(NotRunError):
             torch.compile(subject, dynamic=dynamic)(*arguments)
+    except Exception as error:
+        if isinstance(getattr(error, "inner_exception", None), InvalidCxxCompiler):
+            raise LoweringError(NO_COMPILER) from error
+        raise
     finally:
         torch._dynamo.reset()
     return session.compilations

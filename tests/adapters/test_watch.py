@@ -18,7 +18,7 @@ from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 from explorer.adapters import watch, watching
 from explorer.adapters.inductor.hooks import LOGGER, listening
 from explorer.adapters.inductor.listening import Session
-from explorer.errors import CircuitError, DataTypeError, UnknownNameError, ValueRangeError
+from explorer.errors import CircuitError, DataTypeError, LoweringError, UnknownNameError, ValueRangeError
 from explorer.recording import record
 from explorer.trace import WATCHED, Trace, Verdict
 from tests.adapters.models import head
@@ -266,6 +266,18 @@ def test_each_graph_of_a_program_with_breaks_is_a_trace() -> None:
     titles = [[record.title for record in one.graph_at(0).nodes.values()][1:] for one in traces]
     assert titles == [["add"], ["mul"]]
     assert watch(broken, torch.ones(3)).steps[-1].notes == ("The program was compiled as 2 graphs; this is the first.",)
+
+
+def test_without_a_compiler_it_says_what_to_install() -> None:
+    """A trace of `watching` ends where the compiler was needed."""
+    module, x = head()
+    with config.patch({"cpp.cxx": (None, "/nonexistent")}):
+        with pytest.raises(LoweringError, match=r"found no C\+\+ compiler.*apt-get install g\+\+, or set CXX"):
+            watch(module, x)
+        with watching() as traces, torch.no_grad(), pytest.raises(RuntimeError, match="compiler"):
+            torch.compile(module)(x)
+    torch._dynamo.reset()
+    assert "C++ compiler" in str(traces[0].steps[-1].error)
 
 
 def test_a_compilation_that_fails_is_a_trace_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
