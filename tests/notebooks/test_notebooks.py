@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.needed import is_missing
+from tests.notebooks.lessons import COMPILED, needs_compiler
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ def test_nbval_accepts_a_lesson(tmp_path: Path) -> None:
     ],
 )
 def test_it_runs(file: Path, kernel: "BlockingKernelClient") -> None:
+    if file.stem[:2] == COMPILED:
+        needs_compiler()
     clock = {"seconds": "sum(__import__('os').times()[:4])"}
     before = run(kernel, "%reset -f", **clock)
     for cell in cells_of(file):

@@ -1,4 +1,4 @@
-"""The quiz has twenty-six questions and answers; those on circuits and matches agree with the engine."""
+"""The quiz has twenty-eight questions and answers; those on circuits and matches agree with the engine."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from explorer.symbolic import (
 from explorer.templates import CategoricalInput, hmm
 from tests.notebooks.quiz import ANSWERS, FUSE, NOTEBOOKS, QUESTIONS, SHATTER, handbook, made_by, says
 
-COUNT = 26
+COUNT = 28
 
 
 class TestTheFiles:

@@ -6,6 +6,7 @@ from typing import Any
 
 import explorer
 from explorer.symbolic.operators import multiply
+from explorer.trace import Trace, pairs_of
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SHEET = (NOTEBOOKS / "worksheet.md").read_text(encoding="utf-8")
@@ -95,3 +96,25 @@ def test_6_the_units_weights_and_leaves_of_a_square() -> None:
     assert f"**{len(circuit.leaf_names)}** leaves" in ANSWERS
     assert f"**{len(set(square.leaf_names) - set(circuit.leaf_names))}** more" in ANSWERS
     assert f"**{explorer.record(square).stats(-1)['layers']}** layers are left" in ANSWERS
+
+
+def test_7_rounds_of_fusion() -> None:
+    trace = Trace.load(NOTEBOOKS / "recorded" / "two-outputs-torch.trace.json.gz")
+    lowered, first = trace.graph_at("lower"), trace.step("fuse/round 1")
+    nodes = [number for number, call in lowered.nodes.items() if call.title == "softmax"]
+    said = {(pair.one, pair.other): pair for pair in pairs_of(first)}
+
+    def words(one: int, other: int) -> str:
+        pair = said.get((one, other))
+        if pair is None:
+            return "not tried"
+        return "between" if pair.reason.startswith("intermediate nodes") else pair.verdict.value
+
+    for at, (name, one) in enumerate(zip("mes", nodes[:3], strict=True)):
+        cells = [""] * at + [f" {words(one, other)}" for other in nodes[at + 1 :]]
+        assert f"| `{name}` |{' |'.join(cells)} |" in ANSWERS
+    (kernel,) = [call for call in trace.graph_at("fuse/round 2").nodes.values() if "softmax" in call.title]
+    assert "**1** kernel is left" in ANSWERS
+    inside = sum(lowered.nodes[number].config["bytes"] for number in nodes[:3])
+    assert len(kernel.config["stays inside"]) == 3
+    assert f"**{inside:,}**" in ANSWERS

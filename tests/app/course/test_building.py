@@ -110,7 +110,7 @@ class TestBuilding:
         assert pages == {f"{name}.html" for name in unrun} | texts
         assert broken_links(tmp_path) == []
         linked = [name for name in unrun if '<a href="quiz.html">' in (tmp_path / f"{name}.html").read_text("utf-8")]
-        assert linked == ["05_folding", "09_buffers", "11_products_and_queries"]
+        assert linked == ["05_folding", "09_buffers", "12_watch_torch_compile"]
         assert 'id="View,-slice,-gather"' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
 
     def test_a_subset_of_lessons_has_no_dead_links(self, tmp_path: Path, unrun: list[str]) -> None:
