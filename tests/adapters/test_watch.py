@@ -280,12 +280,12 @@ def test_without_a_compiler_it_says_what_to_install() -> None:
     assert "C++ compiler" in str(traces[0].steps[-1].error)
 
 
-def test_a_compilation_that_fails_is_a_trace_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compilation_that_fails_is_a_trace_up_to_there() -> None:
     def fail(graph: Any) -> None:
         raise RuntimeError("this pass fails")
 
-    monkeypatch.setattr(config, "post_grad_custom_pre_pass", fail)
-    with torch.no_grad(), watching() as traces, pytest.raises(Exception, match="this pass fails"):
+    patch = config.patch(post_grad_custom_pre_pass=fail)
+    with torch.no_grad(), patch, watching() as traces, pytest.raises(Exception, match="this pass fails"):
         torch.compile(head()[0])(head()[1])
     torch._dynamo.reset()
     assert len(traces) == 1
