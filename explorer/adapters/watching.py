@@ -1,21 +1,28 @@
 """`explorer.watch`: compile a module or function by torch.compile, and return the trace of that."""
 
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from inspect import signature
 from typing import Any
 
 import torch
+import torch._functorch.config as aot
 from torch import nn
 from torch._inductor.exc import InvalidCxxCompiler
 
 from explorer.adapters.inductor.heard import HeardCompilation
 from explorer.adapters.inductor.hooks import listening
-from explorer.adapters.inductor.listening import NotRunError, Session, Steering
+from explorer.adapters.inductor.listening import Session
 from explorer.adapters.inductor.recording import compiled_module, trace_of
+from explorer.adapters.inductor.steering import NotRunError, Steering
+from explorer.adapters.inductor.training import differentiate
 from explorer.errors import CircuitError, DataTypeError, LoweringError, ValueRangeError, check_name
 from explorer.trace import Listener, Trace
 
 NO_COMPILER = "torch.compile found no C++ compiler, which it needs for the CPU: apt-get install g++, or set CXX to one"
+ISOLATED: Any = {"isolate_recompiles": True} if "isolate_recompiles" in signature(torch.compile).parameters else {}
+"""Options of `torch.compile` by which a call does not count for the limit of another one, where it has them."""
 
 
 def watch(
@@ -57,11 +64,11 @@ def record_watched(
     """
     if pipeline:
         raise ValueRangeError("torch.compile runs its own passes; record without a pipeline at the level watched")
-    check_name("mode", mode, ("infer",))
+    check_name("mode", mode, ("infer", "train"))
     title = name or getattr(subject, "__name__", type(subject).__name__)
 
     def compile_with(steering: Steering) -> list[HeardCompilation]:
-        return _compile(subject, example_inputs, dynamic, steering)
+        return _compile(subject, example_inputs, mode, dynamic, steering)
 
     compilations = compile_with(Steering(frozenset(apart)))
     if not compilations:
@@ -70,28 +77,70 @@ def record_watched(
     if len(compilations) > 1:
         first.missed.append(f"The program was compiled as {len(compilations)} graphs; this is the first.")
 
-    def up_to(number: int) -> nn.Module:
-        return compiled_module(compile_with(Steering(frozenset(apart), number, runs=False))[0])
+    def up_to(part: str, number: int) -> nn.Module:
+        return compiled_module(compile_with(Steering(frozenset(apart), number, part, runs=False))[0], part)
 
     return trace_of(first, title, up_to, listeners)
 
 
 def _compile(
-    subject: Any, arguments: Sequence[Any], dynamic: bool | None, steering: Steering
+    subject: Any, arguments: Sequence[Any], mode: str, dynamic: bool | None, steering: Steering
 ) -> list[HeardCompilation]:
-    """Compile from scratch, and leave nothing behind that would keep a later call from compiling."""
-    torch._dynamo.reset()
+    """Compile from scratch. A backward part is compiled when it is needed, unless the program is not run."""
     session = Session(steering)
+    early: Any = {} if steering.runs else {"force_non_lazy_backward_lowering": True}
     try:
-        with listening(session), torch.no_grad(), suppress(NotRunError):
-            torch.compile(subject, dynamic=dynamic)(*arguments)
+        with (
+            _fresh_backend() as backend,
+            listening(session),
+            torch.set_grad_enabled(mode == "train"),
+            suppress(NotRunError),
+            aot.patch(early),
+        ):
+            outputs = torch.compile(subject, backend=backend, dynamic=dynamic, **ISOLATED)(*arguments)
+            if mode == "train" and not differentiate(outputs):
+                raise ValueRangeError("mode='train' needs an output that depends on something with requires_grad=True")
     except Exception as error:
         if isinstance(getattr(error, "inner_exception", None), InvalidCxxCompiler):
             raise LoweringError(NO_COMPILER) from error
         raise
-    finally:
-        torch._dynamo.reset()
     return session.compilations
+
+
+@contextmanager
+def _fresh_backend() -> Generator[Callable[..., Any]]:
+    """Inductor as a backend of its own: nothing that is compiled already is used or changed, and nothing is left.
+
+    Dynamo keeps what it compiled with the code of each function, for this backend only; shapes that it has seen are
+    not remembered.
+    """
+    from torch._C._dynamo.eval_frame import reset_code
+    from torch._dynamo.eval_frame import _debug_get_cache_entry_list
+    from torch._dynamo.guards import DeletedGuardManagerWrapper
+
+    def inductor(graph: Any, inputs: Any) -> Any:
+        return torch._dynamo.lookup_backend("inductor")(graph, inputs)
+
+    no_limit = sys.maxsize
+    settings: Any = {
+        "automatic_dynamic_shapes": False,
+        "recompile_limit": no_limit,
+        "accumulated_recompile_limit": no_limit,
+    }
+    try:
+        with torch._dynamo.config.patch(settings):
+            yield inductor
+    finally:
+        for reference in tuple(torch._dynamo.convert_frame.input_codes.seen):
+            code = reference()
+            entries: Any = [] if code is None else _debug_get_cache_entry_list(code)
+            mine = [one for one in entries if getattr(one.backend, "compiler_fn", None) is inductor]
+            if code is not None and mine and all(one in mine or one.backend is None for one in entries):
+                reset_code(code)
+            else:
+                for one in mine:
+                    manager = one.guard_manager
+                    manager.extra_state.invalidate(one, DeletedGuardManagerWrapper("it was compiled to be watched"))
 
 
 @contextmanager

@@ -1,7 +1,25 @@
-"""Small programs that are compiled in the tests of the adapters."""
+"""Small programs that are compiled in the tests of the adapters, and where their functions are built."""
 
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
 import torch
 from torch import nn
+from torch._inductor import config
+
+from tests.needed import is_missing
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Functions are built in a folder of the tests, once, and without a pool of processes that would outlive them."""
+    if shutil.which(os.environ.get("CXX", "g++")) is None:
+        is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
+    with pytest.MonkeyPatch.context() as patch, config.patch(compile_threads=1):
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        yield
 
 
 class Head(nn.Module):

@@ -55,6 +55,8 @@ def test_an_adapter_of_an_installed_package_is_found(installed: Path):
     said = run("watch", installed / "a.json", "--adapter", "file", "--no-dashboard", "-o", out).output
     assert "compile" in said
     assert json.loads(out.read_text())["steps"]
+    refused = run("watch", installed / "a.json", "--adapter", "file", "--mode", "train", "--no-dashboard", code=2)
+    assert "--mode train is for torch.compile" in refused.output
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,15 @@
 """What torch.compile did, as a trace: states, pairs, lineage, and nothing left behind."""
 
 import logging
-import os
-import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.eval_frame import _debug_get_cache_entry_list
 from torch._inductor import config
 from torch._inductor.utils import run_and_get_code
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
@@ -18,24 +17,16 @@ from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 from explorer.adapters import watch, watching
 from explorer.adapters.inductor.hooks import LOGGER, listening
 from explorer.adapters.inductor.listening import Session
+from explorer.adapters.inductor.scheduler_notes import name_of
 from explorer.errors import CircuitError, DataTypeError, LoweringError, UnknownNameError, ValueRangeError
 from explorer.recording import record
 from explorer.trace import WATCHED, Trace, Verdict
-from tests.adapters.models import head
-from tests.needed import is_missing
+from tests.adapters.models import Head, built_here, head
+
+__all__ = ["built_here"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 """What Inductor imports uses deprecated parts of PyTorch."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def built_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Functions are built in a folder of the tests, once, and without a pool of processes that would outlive them."""
-    if shutil.which(os.environ.get("CXX", "g++")) is None:
-        is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
-    with pytest.MonkeyPatch.context() as patch, config.patch(compile_threads=1):
-        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +102,31 @@ def test_the_body_of_a_branch_is_not_taken_for_the_program() -> None:
     assert torch.equal(result, torch.full((3,), 2.0))
     titles = {record.title for step in traces[0].steps for record in traces[0].graph_at(step).nodes.values()}
     assert not titles & {"sin", "cos"}
+    assert traces[0].steps[-1].notes == ("The bodies of cond are left out: they are compiled as graphs of their own.",)
+
+
+def test_items_that_are_set_are_bytes_that_are_written() -> None:
+    def fill(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = x.clone()
+        z[1:3] = y
+        return z * 2
+
+    trace = watch(fill, torch.zeros(8, 4), torch.ones(2, 4))
+    captured = {record.title: record.config["bytes"] for record in trace.graph_at("capture").nodes.values()}
+    assert captured["setitem"] == 32
+
+
+def test_kernels_that_are_combined_are_one_call() -> None:
+    def both(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.sin() + 1, y.cos() * 2
+
+    with config.patch(combo_kernels=True):
+        trace = watch(both, torch.ones(8), torch.ones(30))
+    assert all(check.ok for check in trace.check())
+
+
+def test_a_group_has_one_name_in_whatever_order_it_was_fused() -> None:
+    assert name_of("op10_op2", "op3") == name_of("op3", "op2_op10") == "op2_op3_op10"
 
 
 def test_a_program_that_is_not_understood_has_a_shorter_trace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +157,7 @@ def test_sizes_that_vary_stay_variable() -> None:
 def test_an_operator_knows_its_module_and_line(trace: Trace) -> None:
     fused = next(record for record in trace.graph_at(-1).nodes.values() if record.title == "layer_norm + gelu")
     assert fused.about["module"] == "norm"
-    assert fused.about["source"] == "models.py:17: hidden = nn.functional.gelu(self.norm(self.up(x)))"
+    assert fused.about["source"] == "models.py:35: hidden = nn.functional.gelu(self.norm(self.up(x)))"
     assert list(fused.parameters) == ["norm.weight", "norm.bias"]
     assert fused.config["stays inside"] == ["f32[8,1]", "f32[8,1]", "f32[8,1]", "f32[8,64]"]
 
@@ -162,6 +178,37 @@ def test_a_pair_is_fused_with_its_score_or_was_never_tried(trace: Trace) -> None
     assert trace.why_not_fused(ids["op6"], ids["op7"]).verdict is Verdict.NEVER_TRIED
     with pytest.raises(UnknownNameError, match="no step has both node 999"):
         trace.why_not_fused(999, ids["op7"])
+
+
+def test_what_is_compiled_already_stays_as_it_is() -> None:
+    module, x = head()
+    graphs: list[Any] = []
+
+    def counting(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(module, backend=counting)
+    with torch.no_grad():
+        compiled(x)
+        before = [one.backend for one in _debug_get_cache_entry_list(Head.forward.__code__)]
+        watch(module, x[:4])  # another number of rows
+        compiled(x)
+    assert len(graphs) == 1
+    after = [one.backend for one in _debug_get_cache_entry_list(Head.forward.__code__)]
+    assert [one for one in after if one is not None] == before
+    with torch.no_grad():
+        compiled(x[:4])
+    assert len(graphs) == 2
+    torch._dynamo.reset()
+
+
+def test_nothing_that_was_compiled_to_be_watched_is_left() -> None:
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    watch(double, torch.ones(3))
+    assert not _debug_get_cache_entry_list(double.__code__)
 
 
 def test_two_nodes_can_be_kept_apart(trace: Trace) -> None:

@@ -15,7 +15,8 @@ from explorer.adapters.inductor.fx_states import (
     source_of,
     title_of,
 )
-from explorer.adapters.inductor.heard import HeardCompilation, HeardKernel, HeardNode, HeardScheduling
+from explorer.adapters.inductor.heard import HeardKernel, HeardNode, HeardScheduling
+from explorer.adapters.inductor.steering import in_part
 from explorer.adapters.snapshot import WatchedSnapshot, parameter_record
 from explorer.adapters.timeline import Parts
 from explorer.graph import Graph
@@ -35,14 +36,16 @@ NO_WORK = ("NopKernelSchedulerNode",)
 class Calls:
     """Makes states of groups of scheduler nodes. A group has one number as long as it has the same nodes."""
 
-    heard: HeardCompilation
     scheduling: HeardScheduling
     states: FxStates
     graph: fx.Graph
     """The FX graph that was lowered; the inputs keep their numbers."""
     captured: Mapping[str, fx.Node]
     """The captured nodes by name."""
+    part: str = ""
     numbers: dict[str, int] = field(default_factory=dict[str, int])
+    outputs: tuple[int | None, ...] = ()
+    """The numbers of the buffers that the last state returned, None for parameters."""
 
     @cached_property
     def nodes(self) -> Mapping[str, HeardNode]:
@@ -120,11 +123,11 @@ class Calls:
             buffers = list(dict.fromkeys(one for one, _ in reads))
             nodes[number] = self._record(members[name], buffers, read_parameters, home, functions.get(name))
             inputs[number] = tuple(dict.fromkeys(found))
-        outputs = [self._output(name, by_input, home) for name in self.scheduling.outputs]
+        self.outputs = tuple(self._output(name, by_input, home) for name in self.scheduling.outputs)
         lines = {
             self.number_of(name): f"{kernel.name}({name})" for name, kernel in functions.items() if name in members
         }
-        graph = Graph[NodeRecord](nodes, inputs, tuple(one for one in outputs if one is not None))
+        graph = Graph[NodeRecord](nodes, inputs, tuple(one for one in self.outputs if one is not None))
         return WatchedSnapshot(graph, module, "the program cannot be run up to here by itself", lines)
 
     def _output(self, name: str, by_input: Mapping[str, int], home: Mapping[str, str]) -> int | None:
@@ -226,7 +229,7 @@ class Calls:
         kept = [name for name in every if name not in written]
         if kept:
             config["stays inside"] = [str(buffers[name].type) for name in kept]
-        first = nodes[0]
+        first = next((one for one in nodes if one.is_extern), nodes[0])
         if first.library:
             config["library"] = first.library
         loops = list(dict.fromkeys(node.loops for node in nodes if node.loops))
@@ -238,7 +241,10 @@ class Calls:
         sources = [self._captured_of(one) for one in operators]
         modules = list(dict.fromkeys(filter(None, (module_of(self.operators[one]) for one in operators))))
         lines = list(dict.fromkeys(filter(None, map(source_of, (one for found in sources for one in found)))))
-        about: dict[str, Any] = {"name": "_".join(parts), "buffers": written}
+        about: dict[str, Any] = {"name": "_".join(in_part(self.part, part) for part in parts), "buffers": written}
+        marks = list(dict.fromkeys(self.states.marks[one] for one in operators if one in self.states.marks))
+        if marks:
+            about["training"] = ", ".join(marks)
         if modules:
             about |= {"module": ", ".join(modules)} | ({"modules": modules} if len(modules) > 1 else {})
         if lines:

@@ -29,8 +29,9 @@ FRAME = re.compile(r'File "([^"]+)", line (\d+), in ([^\n]+)(?:\n\s+([^\n]*))?')
 class FxStates:
     """Makes states of the FX graphs of one compilation; a node that did not change keeps its number and record.
 
-    `inputs` are the names of inputs, with those that the user's program has for them; `parameters` are the inputs that
-    are parameters or buffers of a module, with their names there.
+    Of the outputs, the first `num_returned` are the program's; of the forward part of a training step, the others are
+    saved. `inputs` are the names of inputs, with those that the user's program has for them; `parameters` are the
+    inputs that are parameters or buffers of a module, with their names there.
     """
 
     fresh: Callable[[], int]
@@ -39,6 +40,11 @@ class FxStates:
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     """The number of each node of the last graph by name."""
     records: dict[str, NodeRecord] = field(default_factory=dict[str, NodeRecord])
+    num_returned: int | None = None
+    marks: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Words about nodes, by name."""
+    outputs: tuple[int | None, ...] = ()
+    """The numbers of the tensors that the last graph returned, None for parameters."""
 
     def state_of(
         self, graph: fx.Graph, attributes: Mapping[str, Any], keep: Mapping[str, int] | None = None
@@ -51,7 +57,7 @@ class FxStates:
         numbers: dict[str, int] = {}
         records: dict[str, NodeRecord] = {}
         inputs: dict[int, tuple[int, ...]] = {}
-        returned = set(graph.output_node().all_input_nodes)
+        returned = set(pytree.tree_leaves(graph.output_node().args[0])[: self.num_returned])
         for node in graph.nodes:
             if node.op == "output" or (node.name in self.parameters and node not in returned):
                 continue
@@ -64,7 +70,8 @@ class FxStates:
             unchanged = before is not None and before == record and before.about == record.about
             records[node.name] = before if unchanged and before is not None else record
             inputs[numbers[node.name]] = tuple(numbers[one.name] for one in node.all_input_nodes if one.name in numbers)
-        outputs = tuple(numbers[one.name] for one in graph.output_node().all_input_nodes)
+        self.outputs = tuple(numbers.get(one.name) for one in tensor_outputs(graph))
+        outputs = tuple(numbers[one.name] for one in graph.output_node().all_input_nodes if one.name in numbers)
         self.numbers, self.records = numbers, records
         nodes = {numbers[name]: record for name, record in records.items()}
         return WatchedSnapshot(
@@ -77,17 +84,19 @@ class FxStates:
         config: dict[str, Any] = {"results": [str(one) for one in results]}
         name = self.inputs.get(node.name, node.name)
         about = {"module": module_of(node), "source": source_of(node), "name": name}
+        about["training"] = self.marks.get(node.name, "")
         about = {name: text for name, text in about.items() if text}
-        config["bytes"] = sum(one.size_bytes for one in tensors)
+        config["bytes"] = sum(one.size_bytes for one in tensors) if tensors else _bytes_in_place(node)
         if node.op == "placeholder":
             return NodeRecord("Input", 1, {"name": name, **config}, scope=(), about=about, kind="input")
         title = title_of(node)
         kind = "view" if self._is_view(node) else kind_of(title)
         kind = "operator" if kind == "view" and not self._is_view(node) else kind
         if kind != "view":
-            for read in dict.fromkeys(node.all_input_nodes):
+            written = node.args[:1] if node.target is operator.setitem else ()
+            for read in dict.fromkeys(one for one in node.all_input_nodes if one not in written):
                 name = "parameter_bytes" if self._memory_of(read).name in self.parameters else "read_bytes"
-                config[name] = config.get(name, 0) + _num_bytes(read)
+                config[name] = config.get(name, 0) + num_bytes(read)
         config |= _settings(node)
         read_from = dict.fromkeys(self._memory_of(one) for one in node.all_input_nodes)
         parameters = {
@@ -174,7 +183,14 @@ def roots_of(node: fx.Node) -> list[str]:
 
     for source in node.meta.get("from_node", []):
         walk(source)
-    return list(found)
+    forward = node.meta.get("fwd_source_fn_stack")  # of a node that computes the gradient of a captured one
+    return list(found) or ([str(forward[-1][0])] if forward else [])
+
+
+def tensor_outputs(graph: fx.Graph) -> list[fx.Node]:
+    """The nodes that a graph returns, without numbers."""
+    found = (one for one in pytree.tree_leaves(graph.output_node().args[0]) if isinstance(one, fx.Node))
+    return [one for one in found if isinstance(one.meta.get("val", one.meta.get("example_value")), torch.Tensor)]
 
 
 def title_of(node: fx.Node) -> str:
@@ -187,7 +203,7 @@ def title_of(node: fx.Node) -> str:
 
 def module_of(node: fx.Node) -> str:
     """The path of the module that a node was captured in: `blocks.0.norm`; empty outside of modules."""
-    stack = node.meta.get("nn_module_stack")
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     return module_path(next(reversed(stack.values()))[0]) if stack else ""
 
 
@@ -205,21 +221,45 @@ def _types(node: fx.Node) -> Iterator[ValueType]:
     """The types of the results; of a symbolic size the example's, for which no guard is added."""
     value: Any = node.meta.get("val", node.meta.get("example_value"))
     for one in value if isinstance(value, tuple | list) else (value,):
-        sizes = [_example(size) for size in one.shape] if isinstance(one, torch.Tensor) else [None]
+        sizes = [size_hint(size) for size in one.shape] if isinstance(one, torch.Tensor) else [None]
         known = tuple(size for size in sizes if size is not None)
         is_known = isinstance(one, torch.Tensor) and len(known) == len(sizes)
         yield TensorType(one.dtype, known) if is_known else OtherType(type(one).__name__)
 
 
-def _example(size: Any) -> int | None:
+def size_hint(size: Any) -> int | None:
     """A size as a number; None if it depends on data."""
     if isinstance(size, int):
         return size
     return int(size.node.hint) if size.node.has_hint() else None
 
 
-def _num_bytes(node: fx.Node) -> int:
+def num_bytes(node: fx.Node) -> int:
+    """The size of the tensors that a node returns."""
     return sum(one.size_bytes for one in _types(node) if isinstance(one, TensorType))
+
+
+def _bytes_in_place(node: fx.Node) -> int:
+    """The bytes that a call writes into its arguments, if it returns no tensor: `x[1:3] = y`."""
+    if node.target is operator.setitem and isinstance(node.args[0], fx.Node):
+        return _bytes_set(*node.args)
+    if isinstance(node.target, OpOverload):
+        given = zip(node.target._schema.arguments, node.args, strict=False)
+        written = [value for one, value in given if one.alias_info is not None and one.alias_info.is_write]
+    else:
+        written = list(node.args[:1]) if title_of(node).endswith("_") else []
+    return sum(num_bytes(one) for one in pytree.tree_leaves(written) if isinstance(one, fx.Node))
+
+
+def _bytes_set(target: Any, index: Any, value: Any) -> int:
+    """The size of the items that are set: of the value, if tensors select them."""
+    kind = next(_types(target))
+    if not isinstance(kind, TensorType):
+        return 0
+    if any(isinstance(one, fx.Node) for one in pytree.tree_leaves(index)):
+        return num_bytes(value) if isinstance(value, fx.Node) else kind.size_bytes
+    items = torch.empty(kind.shape, device="meta")[index]
+    return kind.size_bytes * items.numel() // max(torch.Size(kind.shape).numel(), 1)
 
 
 def _type_of(node: fx.Node) -> str:

@@ -8,8 +8,10 @@ from torch import fx
 
 from explorer.tensor.ir.types import ValueType
 
-PRE_GRAD, POST_GRAD = "pre_grad", "post_grad"
-"""The stages in which passes run over an FX graph; the one between them is `joint_graph`."""
+PRE_GRAD, JOINT, POST_GRAD = "pre_grad", "joint_graph", "post_grad"
+"""The stages in which passes run over an FX graph."""
+FORWARD, BACKWARD = "forward", "backward"
+"""The parts of a training step that are compiled by themselves."""
 
 
 @dataclass(slots=True)
@@ -110,6 +112,8 @@ class HeardKernel:
 class HeardScheduling:
     """The half of the compilation that fuses: nodes, rounds, kernels."""
 
+    names: tuple[str, ...]
+    """The nodes that the first round begins with: foreach operators are groups by then."""
     nodes: Sequence[HeardNode]
     buffers: dict[str, HeardBuffer]
     inputs: tuple[str, ...]
@@ -122,11 +126,35 @@ class HeardScheduling:
     codegen_seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class HeardPartition:
+    """The joint graph of a training step, divided: forward returns its outputs, then what it saves for backward."""
+
+    forward: fx.Graph
+    forward_attributes: Mapping[str, Any]
+    backward: fx.Graph
+    backward_attributes: Mapping[str, Any]
+    num_outputs: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class HeardPart:
+    """What was heard of the forward or backward part of a training step, which is compiled by itself."""
+
+    passes: list[HeardPass] = field(default_factory=list[HeardPass])
+    scheduling: HeardScheduling | None = None
+    compiled: Callable[..., Any] | None = None
+    """It accepts the inputs of the part as one list."""
+
+
 @dataclass(slots=True)
 class HeardCompilation:
-    """All that was heard of one graph: from its capture by Dynamo to the generated code, or to an error."""
+    """All that was heard of one graph: from its capture by Dynamo to the generated code, or to an error.
 
-    mode: Literal["infer", "train"]
+    `passes` end at the partition if it is a training step; `scheduling` is that of inference.
+    """
+
     captured: fx.Graph
     attributes: Mapping[str, Any]
     inputs: Mapping[str, str]
@@ -135,12 +163,18 @@ class HeardCompilation:
     """The inputs that are parameters or buffers of a module: their names, and those that the module has for them."""
     passes: list[HeardPass] = field(default_factory=list[HeardPass])
     scheduling: HeardScheduling | None = None
+    partition: HeardPartition | None = None
+    parts: dict[str, HeardPart] = field(default_factory=dict[str, HeardPart])
     arguments: tuple[Any, ...] | None = None
     """The arguments of the first call, parameters included."""
     is_boxed: bool = False
     """Whether the arguments are given as one list."""
     compiled: Callable[..., Any] | None = None
-    seconds: float = 0.0
     error: str = ""
     missed: list[str] = field(default_factory=list[str])
     """What this version of torch did not tell, in sentences."""
+
+    @property
+    def mode(self) -> Literal["infer", "train"]:
+        """Whether gradients are computed."""
+        return "infer" if self.partition is None else "train"

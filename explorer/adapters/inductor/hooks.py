@@ -1,14 +1,15 @@
 """The hooks of Inductor: installed while a thread is watched, and undone at the end.
 
-Once for all threads: wraps of `compile_fx` and of `GraphTransformObserver`, and a handler of the log of fusion. For the
-thread: settings and the choices handler.
+Once for all threads: wraps of `compile_fx`, of the partitioner and of `GraphTransformObserver`, and a handler of the
+log of fusion. For the thread: settings and the choices handler.
 """
 
+import inspect
 import logging
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
 from typing import Any
 
@@ -18,11 +19,15 @@ from torch._inductor import config
 from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
-from explorer.adapters.inductor.listening import KEPT_APART, Session
+from explorer.adapters.inductor.heard import BACKWARD, FORWARD
+from explorer.adapters.inductor.listening import Session
+from explorer.adapters.inductor.steering import KEPT_APART
 
 LOGGER = "torch._inductor.scheduler.__fusion"
 RECURSIVE = ("_recursive_pre_grad_passes", "_recursive_joint_graph_passes", "_recursive_post_grad_passes")
 """Functions that call themselves for the bodies of branches and loops before they run the passes on a graph."""
+
+PARTITIONER = "min_cut_rematerialization_partition"
 
 
 class _Watched(threading.local):
@@ -47,6 +52,15 @@ def listening(session: Session) -> Generator[Session]:
 
     The caches of whole graphs are off, since nothing is heard of a graph that comes from one.
     """
+    try:
+        with _hearing(session):
+            yield session
+    finally:
+        session.is_over = True
+
+
+@contextmanager
+def _hearing(session: Session) -> Generator[None]:
     settings: dict[str, Any] = {
         "fx_graph_cache": False,
         "fx_graph_remote_cache": False,
@@ -60,7 +74,7 @@ def listening(session: Session) -> Generator[Session]:
             aot.patch(enable_autograd_cache=False),
             V.set_choices_handler(_choices(session)),
         ):
-            yield session
+            yield
     finally:
         _watched.session = outer
 
@@ -79,7 +93,7 @@ def _choices(session: Session) -> Any:
         return score
 
     def can_fuse(scheduler: Any, one: Any, other: Any, shared: int) -> bool:
-        if session.steering.forbids(one.get_name(), other.get_name(), session.round_number):
+        if session.forbids(one.get_name(), other.get_name()):
             session.refused(one.get_name(), other.get_name(), KEPT_APART)
             return False
         return base.can_fuse(scheduler, one, other, shared)
@@ -113,6 +127,7 @@ def _install() -> ExitStack:
     for name in RECURSIVE:
         if hasattr(compiling, name):
             _wrap(stack, compiling, name, _recursive)
+    _wrap(stack, compiling, PARTITIONER, _partition)
     _wrap(stack, GraphTransformObserver, "__enter__", _enter)
     _wrap(stack, GraphTransformObserver, "__exit__", _exit)
     logger, handler = logging.getLogger(LOGGER), _FusionLog()
@@ -144,9 +159,32 @@ def _wrap(stack: ExitStack, place: Any, name: str, wrapper: Callable[..., Any]) 
 
 def _compile_fx(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     session = _watched.session
-    if session is None or session.current is not None or not args or not isinstance(args[0], fx.GraphModule):
+    if (
+        session is None
+        or session.current is not None
+        or len(args) not in (1, 2)
+        or not isinstance(args[0], fx.GraphModule)
+    ):
         return original(*args, **kwargs)
-    return session.compile(original, *args, **kwargs)
+    heard = session.begin(args[0])
+    inner = kwargs.pop("inner_compile", None) or inspect.signature(original).parameters["inner_compile"].default
+
+    def compile_part(graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+        """Compile a part of a training step, backward perhaps later, and in a thread of the autograd engine."""
+        if kwargs.get("is_inference") or session.is_over:
+            return inner(graph, *args, **kwargs)
+        name = BACKWARD if kwargs.get("is_backward") else FORWARD
+        with nullcontext() if _watched.session is session else _hearing(session):
+            return session.compile_part(heard, name, inner, graph, *args, **kwargs)
+
+    return session.compile(heard, original, *args, inner_compile=compile_part, **kwargs)
+
+
+def _partition(original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+    session = _watched.session
+    if session is None or session.current is None:
+        return original(graph, *args, **kwargs)
+    return session.divide(original, graph, *args, **kwargs)
 
 
 def _recursive(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -6,58 +6,45 @@ tell is heard by methods of the present scheduler and its backends. An error whi
 the compilation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
-import torch
-from torch import fx, nn
+from torch import fx
 from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
 from explorer.adapters.inductor.fx_copies import attributes_of, copy_graph, inputs_of, named_inputs, signature_of
 from explorer.adapters.inductor.heard import (
+    FORWARD,
+    JOINT,
     POST_GRAD,
     PRE_GRAD,
     Answered,
     Fused,
     HeardCompilation,
     HeardKernel,
+    HeardPart,
+    HeardPartition,
     HeardPass,
     HeardRound,
     HeardScheduling,
     Refused,
     Scored,
 )
-from explorer.adapters.inductor.scheduler_notes import note_nodes
+from explorer.adapters.inductor.scheduler_notes import name_of, note_nodes
+from explorer.adapters.inductor.steering import Steering, keep_arguments
 
-KEPT_APART = "kept apart, as asked"
+WRITERS = (
+    *("codegen_node", "codegen_template", "codegen_foreach", "codegen_combo_kernel"),
+    *("codegen_mix_order_reduction", "codegen_nested_reduction"),
+)
+"""The methods of a backend that write a function for a node of the scheduler, by the node's class."""
 DECOMPOSED, BETWEEN = "AOTAutograd", "between passes"
 """The names of changes that happen in no pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class Steering:
-    """Wishes for the scheduler: pairs of nodes that are not to end in one kernel, and the last round that may fuse."""
-
-    apart: frozenset[tuple[str, str]] = frozenset()
-    last_round: int | None = None
-    runs: bool = True
-    """Whether the program is run once it is compiled."""
-
-    def forbids(self, one: str, other: str, round_number: int) -> bool:
-        """Whether two nodes may not be fused in a round."""
-        if self.last_round is not None and round_number > self.last_round:
-            return True
-        mine, theirs = parts_of(one), parts_of(other)
-        return any((a in mine and b in theirs) or (b in mine and a in theirs) for a, b in self.apart)
-
-
-def parts_of(name: str) -> set[str]:
-    """The scheduler nodes that a fused one was made of, by its name: `op0_op1`."""
-    return set(name.split("_"))
 
 
 def guarded(hear: Callable[..., None]) -> Callable[..., None]:
@@ -80,10 +67,12 @@ def guarded(hear: Callable[..., None]) -> Callable[..., None]:
 class Session:
     """All compilations of one thread while it is watched."""
 
-    steering: Steering = Steering()
+    steering: Steering = field(default_factory=Steering)
     compilations: list[HeardCompilation] = field(default_factory=list[HeardCompilation])
     current: HeardCompilation | None = None
+    is_over: bool = False
     is_deaf: bool = False
+    _part: str = ""
     _inputs: tuple[str, ...] = ()
     _signature: Any = None
     _depth: int = 0
@@ -97,25 +86,75 @@ class Session:
 
     # ------------------------------------------------------------------ the whole compilation
 
-    def compile(self, original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
-        """Let Inductor compile a graph that Dynamo has captured."""
+    def begin(self, graph: fx.GraphModule) -> HeardCompilation:
+        """Note a graph that Dynamo has captured."""
         captured = graph.graph
-        mode: Literal["infer", "train"] = "train" if torch.is_grad_enabled() else "infer"
-        heard = HeardCompilation(mode, copy_graph(captured), attributes_of(captured), *named_inputs(captured))
+        heard = HeardCompilation(copy_graph(captured), attributes_of(captured), *named_inputs(captured))
         self.compilations.append(heard)
-        self.current, self._inputs, self._depth, self.is_deaf = heard, inputs_of(captured), 0, False
-        self._signature = signature_of(captured)
-        self._group.clear()
-        started = self._pass_started = perf_counter()
-        try:
+        return heard
+
+    def compile(
+        self, heard: HeardCompilation, original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Let Inductor compile a graph that Dynamo has captured."""
+        with self._hearing(heard, "", graph.graph):
             heard.compiled = original(graph, *args, **kwargs)
+        return keep_arguments(heard, self.steering.runs)
+
+    def compile_part(
+        self,
+        heard: HeardCompilation,
+        name: str,
+        original: Callable[..., Any],
+        graph: fx.GraphModule,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """Let Inductor compile the forward or backward part of a training step."""
+        heard.parts[name] = part = HeardPart()
+        with self._hearing(heard, name, graph.graph):
+            if heard.partition is not None:
+                divided = heard.partition.forward if name == FORWARD else heard.partition.backward
+                self._signature = signature_of(divided)
+            part.compiled = result = original(graph, *args, **kwargs)
+        return result
+
+    @contextmanager
+    def _hearing(self, heard: HeardCompilation, part: str, graph: fx.Graph) -> Generator[None]:
+        """Hear one graph; that of the backward part may be compiled while that of the whole is, or later."""
+        outer = (self.current, self.is_deaf, self._part, self._inputs, self._signature, self._depth, self.bodies)
+        self.current, self.is_deaf, self._part = heard, False, part
+        self._inputs, self._signature, self._depth, self.bodies = inputs_of(graph), signature_of(graph), 0, 0
+        self._group.clear()
+        self._pass_started = perf_counter()
+        try:
+            yield
         except Exception as error:
-            heard.error = f"{type(error).__name__}: {error}"
+            heard.error = heard.error or f"{type(error).__name__}: {error}"
             raise
         finally:
-            heard.seconds = perf_counter() - started
-            self.current = None
-        return _keeping_arguments(heard, self.steering.runs)
+            (self.current, self.is_deaf, self._part, self._inputs, self._signature, self._depth, self.bodies) = outer
+
+    def divide(self, original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+        """Let the joint graph of a training step be divided into forward and backward."""
+        self._joint_ends(graph.graph)
+        started = perf_counter()
+        divided = original(graph, *args, **kwargs)
+        self._divided(graph.graph, divided, kwargs.get("num_fwd_outputs"), perf_counter() - started)
+        return divided
+
+    @guarded
+    def _joint_ends(self, graph: fx.Graph) -> None:
+        if self._is_main(graph, JOINT):
+            self._note_between(graph, JOINT)
+
+    @guarded
+    def _divided(self, graph: fx.Graph, divided: Any, num_outputs: Any, seconds: float) -> None:
+        assert self.current is not None
+        if self._is_main(graph, JOINT):
+            forward, backward = (one.graph for one in divided)
+            kept = [(copy_graph(one), attributes_of(one)) for one in (forward, backward)]
+            self.current.partition = HeardPartition(*kept[0], *kept[1], int(num_outputs), seconds)
 
     # ------------------------------------------------------------------ passes over FX graphs
 
@@ -143,7 +182,7 @@ class Session:
         heard = HeardPass(stage, name, seconds, None)
         if changed:
             heard.graph, heard.attributes = copy_graph(graph), attributes_of(graph)
-        self.current.passes.append(heard)
+        self._target.passes.append(heard)
         self._pass_started = perf_counter()
 
     def _note_between(self, graph: fx.Graph, stage: str) -> None:
@@ -159,6 +198,8 @@ class Session:
         """Whether a graph is the one that is compiled, and not a pattern or the body of a branch."""
         if self.bodies > 1:
             return False
+        if self._part:
+            return inputs_of(graph) == self._inputs
         found = inputs_of(graph)
         assert self.current is not None
         may_be = stage != PRE_GRAD and len(found) >= len(self._inputs)
@@ -176,13 +217,13 @@ class Session:
     @guarded
     def _scheduling_begins(self, nodes: list[Any]) -> None:
         heard, graph = self.current, V.graph.module
-        if heard is None or heard.scheduling is not None or not nodes or not isinstance(graph, fx.GraphModule):
+        if heard is None or self._scheduling is not None or not nodes or not isinstance(graph, fx.GraphModule):
             return
         if inputs_of(graph.graph) != self._inputs:  # the body of a branch or loop
             return
         self._note_between(graph.graph, POST_GRAD)
         started = perf_counter()
-        heard.scheduling = scheduling = note_nodes(nodes)
+        self._target.scheduling = scheduling = note_nodes(nodes)
         scheduler = nodes[0].scheduler
         _listen(scheduler, "can_fuse", self._answered)
         _listen(scheduler, "fuse_nodes", self._fusion_ends)
@@ -191,7 +232,9 @@ class Session:
         for device in {node.get_device() for node in nodes if node.get_device() is not None}:
             backend = scheduler.get_backend(device)
             backend = getattr(backend, "_triton_scheduling", backend)
-            _listen(backend, "codegen_node", self._grouped, before=True)
+            for name in WRITERS:
+                if hasattr(backend, name):
+                    _listen(backend, name, self._grouped, before=True)
             _listen(backend, "define_kernel", self._defined)
             _listen(backend, "flush", self._flushed)
         scheduling.lower_seconds = started - self._pass_started
@@ -200,7 +243,7 @@ class Session:
     def _fusion_ends(self, nodes: list[Any], *args: Any) -> None:
         scheduling = self._scheduling
         if scheduling is not None and not scheduling.final:
-            scheduling.final = tuple(node.get_name() for node in nodes)
+            scheduling.final = tuple(name_of(node.get_name()) for node in nodes)
             self._end_round(scheduling)
             self._round_started = perf_counter()
 
@@ -220,28 +263,34 @@ class Session:
             scheduling.rounds.append(HeardRound())
             self._round_started = perf_counter()
         elif message.startswith("fusing %s with %s") and len(args) == 2:
-            self._decide(scheduling, Fused(str(args[0]), str(args[1])))
+            self._decide(scheduling, Fused(*map(name_of, args)))
 
     @guarded
     def refused(self, one: str, other: str, reason: str) -> None:
         """Note a refusal."""
         if self._scheduling is not None:
-            self._decide(self._scheduling, Refused(one, other, reason))
+            self._decide(self._scheduling, Refused(name_of(one), name_of(other), reason))
 
     @guarded
     def scored(self, one: Any, other: Any, score: Any) -> None:
         """Note the score of a candidate."""
         if self._scheduling is not None:
-            self._decide(self._scheduling, Scored(one.get_name(), other.get_name(), _parts(score)))
+            self._decide(self._scheduling, Scored(name_of(one.get_name()), name_of(other.get_name()), _parts(score)))
 
-    @property
-    def round_number(self) -> int:
-        """The number of the present round, from 1."""
-        return 0 if self._scheduling is None else len(self._scheduling.rounds)
+    def forbids(self, one: str, other: str) -> bool:
+        """Whether two nodes may not be fused now."""
+        number = 0 if self._scheduling is None else len(self._scheduling.rounds)
+        return self.steering.forbids(one, other, number, self._part)
 
     @property
     def _scheduling(self) -> HeardScheduling | None:
-        return None if self.current is None else self.current.scheduling
+        return None if self.current is None else self._target.scheduling
+
+    @property
+    def _target(self) -> HeardCompilation | HeardPart:
+        """What passes and decisions are noted in: the compilation, or the part that is compiled by itself."""
+        assert self.current is not None
+        return self.current.parts[self._part] if self._part else self.current
 
     def _decide(self, scheduling: HeardScheduling, decision: Any) -> None:
         if scheduling.rounds:
@@ -254,15 +303,21 @@ class Session:
     @guarded
     def _answered(self, answer: Any, one: Any, other: Any, *args: Any, **kwargs: Any) -> None:
         if self._scheduling is not None:
-            self._decide(self._scheduling, Answered(one.get_name(), other.get_name(), bool(answer)))
+            names = (name_of(one.get_name()), name_of(other.get_name()))
+            self._decide(self._scheduling, Answered(*names, bool(answer)))
 
     # ------------------------------------------------------------------ code
 
     @guarded
-    def _grouped(self, node: Any, *args: Any, **kwargs: Any) -> None:
+    def _grouped(self, node: Any, *more: Any, **others: Any) -> None:
+        """Note the nodes that a function is written for: of a template, those before and behind it, too."""
         if self._is_defined:
             self._group.clear()
-        self._group.append(node.get_name())
+        lists = [one for one in (*more, *others.values()) if isinstance(one, list | tuple)]
+        whole = name_of(node.get_name(), *(one.get_name() for nodes in lists for one in nodes))
+        known = self._scheduling is None or whole in self._scheduling.final
+        combined = None if known else getattr(node, "get_subkernel_nodes", None)
+        self._group += [whole] if combined is None else [name_of(one.get_name()) for one in combined()]
         self._is_defined = False
 
     @guarded
@@ -314,34 +369,3 @@ def _listen(subject: Any, name: str, hear: Callable[..., None], *, before: bool 
         return result
 
     setattr(subject, name, heard)
-
-
-class NotRunError(Exception):
-    """What was compiled is not run: only the compilation was asked for."""
-
-
-def _keeping_arguments(heard: HeardCompilation, runs: bool) -> Callable[..., Any]:
-    """The compiled function, which keeps copies of the arguments of its first call; parameters are not copied.
-
-    It forgets the notes then, since Dynamo keeps it. Raises: NotRunError unless it `runs`.
-    """
-    compiled = heard.compiled
-    assert compiled is not None
-    waiting = [heard]
-
-    @wraps(compiled)
-    def first(*args: Any) -> Any:
-        if waiting:
-            noted = waiting.pop()
-            noted.is_boxed = len(args) == 1 and isinstance(args[0], list)
-            noted.arguments = tuple(_copied(one) for one in (args[0] if noted.is_boxed else args))
-        if not runs:
-            raise NotRunError
-        return compiled(*args)
-
-    return first
-
-
-def _copied(value: Any) -> Any:
-    is_changed = isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter)
-    return value.detach().clone() if is_changed else value

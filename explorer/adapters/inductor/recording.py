@@ -1,18 +1,29 @@
 """The trace of one compilation by Inductor, made of what was heard."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import fx, nn
 
 from explorer.adapters.inductor.calls import Calls, kernel_key
 from explorer.adapters.inductor.fx_copies import inputs_of
-from explorer.adapters.inductor.fx_states import FxStates, decomposition
-from explorer.adapters.inductor.heard import HeardCompilation, HeardPass
+from explorer.adapters.inductor.fx_states import FxStates, decomposition, title_of
+from explorer.adapters.inductor.heard import (
+    BACKWARD,
+    FORWARD,
+    HeardCompilation,
+    HeardKernel,
+    HeardPartition,
+    HeardPass,
+    HeardScheduling,
+)
 from explorer.adapters.inductor.listening import BETWEEN, DECOMPOSED
 from explorer.adapters.inductor.rounds import round_of
-from explorer.adapters.snapshot import Running
+from explorer.adapters.inductor.training import AGAIN, DROP, SAVE, Division, WithGradients, is_gradient
+from explorer.adapters.snapshot import Running, WatchedSnapshot
 from explorer.adapters.timeline import Timeline, changes_between, first_refusal
 from explorer.errors import CircuitError
 from explorer.levels import Recorded, run_options
@@ -24,6 +35,9 @@ PURPOSES: Mapping[str, str] = {
     "lower": "Replace operators by loops that Inductor writes, and by calls of libraries; views become indices.",
     "fuse": "Fuse two nodes of the scheduler that share a buffer into one, the pair with the best score first.",
     "codegen": "Write functions: consecutive loops that run on the CPU become one function.",
+    SAVE: "The backward part reads a value of the forward part from memory.",
+    AGAIN: "The backward part computes a value of the forward part again, instead of reading it from memory.",
+    DROP: "Drop an operator that nothing reads, or that another one repeats.",
     BETWEEN: "Changes that no pass with a name has made.",
 }
 """The purposes of the rules that are not passes with a name of their own."""
@@ -32,25 +46,30 @@ PURPOSES: Mapping[str, str] = {
 def trace_of(
     heard: HeardCompilation,
     name: str,
-    rerun: Callable[[int], nn.Module] | None = None,
+    rerun: Callable[[str, int], nn.Module] | None = None,
     listeners: Sequence[Listener] = (),
 ) -> Trace:
-    """The trace of a compilation; `rerun` compiles again up to a round, for states that cannot be run by themselves."""
+    """The trace of a compilation; `rerun` compiles a part up to a round, for states that cannot be run by themselves.
+
+    A training step has one: its joint graph is divided into a forward and a backward part, which stay in one state.
+    """
     recorder = Recorder()
     timeline = Timeline((recorder, *listeners))
     rules = _rules(heard)
     options = run_options(WATCHED, name, [rule.name for rule in rules], mode=heard.mode, layout="")
     timeline.begin({**options, "compiler": f"torch.compile, torch {torch.__version__}"}, rules)
     states = FxStates(timeline.numbers.__next__, heard.inputs, heard.parameters)
-    captured = {node.name: node for node in heard.captured.nodes}
-    after = states.state_of(heard.captured, heard.attributes)
-    timeline.captured(after)
-    graph = heard.captured
+    whole = _Part(heard, timeline, states, heard.captured, rerun)
+    if heard.mode == "train":
+        whole.show = partial(_with_module, WithGradients)
+    timeline.captured(whole.show(states.state_of(heard.captured, heard.attributes)))
     try:
         for one in heard.passes:
-            graph = _record_pass(timeline, states, one, graph)
-        if heard.scheduling is not None:
-            _record_scheduling(timeline, heard, states, graph, captured, rerun)
+            whole.record_pass(one)
+        if heard.partition is not None:
+            _record_parts(whole, heard.partition)
+        elif heard.scheduling is not None:
+            whole.record_scheduling(heard.scheduling, heard.compiled)
     except Exception as error:  # noqa: BLE001 (a program that is not understood has a shorter trace, which says so)
         heard.missed.append(f"The steps behind this one were not understood: {type(error).__name__}: {error}")
     if heard.error:
@@ -61,85 +80,161 @@ def trace_of(
     return recorded.trace(heard.compiled)
 
 
-def _record_pass(timeline: Timeline, states: FxStates, one: HeardPass, graph: fx.Graph) -> fx.Graph:
-    """Record a pass over the FX graph, and return the graph after it."""
-    path = (STAGES.get(one.stage, one.stage), one.name)
-    if one.graph is None:
-        timeline.unchanged(path, one.seconds)
-        return graph
-    before, old = timeline.snapshot, states.numbers
-    if one.name == DECOMPOSED:
-        keep = _same_inputs(graph, one.graph, states)
-        after = states.state_of(one.graph, one.attributes, keep)
-        changes = decomposition(before, after, one.graph, old, states.numbers)
-    else:
-        after = states.state_of(one.graph, one.attributes)
-        changes = changes_between(one.name, before.graph, after.graph, one.seconds)
-    timeline.state(path, after, one.seconds, changes)
-    return one.graph
+@dataclass(eq=False)
+class _Part:
+    """A graph on its way to code: the program, or the forward or backward part of a training step.
+
+    `show` completes a state of it. `outputs` are the numbers of the tensors that its last state returns.
+    """
+
+    heard: HeardCompilation
+    timeline: Timeline
+    states: FxStates
+    graph: fx.Graph
+    rerun: Callable[[str, int], nn.Module] | None
+    name: str = ""
+    show: Callable[[WatchedSnapshot], WatchedSnapshot] = lambda state: state
+    last: WatchedSnapshot | None = None
+    outputs: tuple[int | None, ...] = ()
+
+    def shown(self, state: WatchedSnapshot, outputs: tuple[int | None, ...]) -> WatchedSnapshot:
+        """Complete the state that is the last one from now on."""
+        self.last, self.outputs = state, outputs
+        return self.show(state)
+
+    def state_of(self, one: HeardPass, graph: fx.Graph, keep: Mapping[str, int] | None = None) -> WatchedSnapshot:
+        """The state with the graph after a pass."""
+        return self.shown(self.states.state_of(graph, one.attributes, keep), self.states.outputs)
+
+    def path(self, *stages: Stage | str) -> tuple[Stage | str, ...]:
+        """The path of a step."""
+        return (self.name, *stages) if self.name else stages
+
+    def record_pass(self, one: HeardPass) -> None:
+        """Record a pass over the FX graph."""
+        path = self.path(STAGES.get(one.stage, one.stage), one.name)
+        if one.graph is None:
+            self.timeline.unchanged(path, one.seconds)
+            return
+        before, old = self.timeline.snapshot, self.states.numbers
+        if one.name == DECOMPOSED:
+            keep = self._same_inputs(self.graph, one.graph)
+            if self.heard.partition is not None:
+                division = Division(self.heard.partition, one.graph, self.states.parameters)
+                self.show = partial(_with_module, division.joint_module if division.can_run(self.heard) else None)
+            after = self.state_of(one, one.graph, keep)
+            changes = decomposition(before, after, one.graph, old, self.states.numbers)
+        else:
+            after = self.state_of(one, one.graph)
+            changes = changes_between(one.name, before.graph, after.graph, one.seconds)
+        self.timeline.state(path, after, one.seconds, changes)
+        self.graph = one.graph
+
+    def _same_inputs(self, before: fx.Graph, after: fx.Graph) -> dict[str, int]:
+        """The numbers of the inputs under the names that AOTAutograd gives them; parameters get these names, too.
+
+        Gradients of outputs come behind them.
+        """
+        old, new = inputs_of(before), inputs_of(after)
+        gradients = [one for one in new if is_gradient(one)]
+        if len(old) + len(gradients) != len(new):
+            return {}
+        states, named = self.states, dict(zip(new, old, strict=False))
+        states.inputs = {one: states.inputs.get(other, other) for one, other in named.items()}
+        states.inputs |= {one: f"gradient of output {number}" for number, one in enumerate(gradients)}
+        states.parameters = {
+            one: states.parameters[other] for one, other in named.items() if other in states.parameters
+        }
+        numbers, records = states.numbers, states.records
+        states.records = {one: records[other] for one, other in named.items() if other in records}
+        states.numbers = {}
+        return {one: numbers[other] for one, other in named.items() if other in numbers}
+
+    def record_scheduling(self, scheduling: HeardScheduling, compiled: Callable[..., Any] | None) -> None:
+        """Record lowering, the rounds of fusion, and the generated functions."""
+        timeline = self.timeline
+        captured = {node.name: node for node in self.heard.captured.nodes}
+        calls = Calls(scheduling, self.states, self.graph, captured, self.name)
+
+        def state(names: Sequence[str], module: Any, kernels: Sequence[HeardKernel] = ()) -> WatchedSnapshot:
+            return self.shown(calls.state_of(names, module, kernels), calls.outputs)
+
+        def up_to(number: int) -> Callable[[], nn.Module] | None:
+            return None if self.rerun is None else partial(self.rerun, self.name, number)
+
+        names = list(scheduling.names)
+        before, after = timeline.snapshot, state(names, up_to(0))
+        timeline.state(self.path("lower"), after, scheduling.lower_seconds, calls.lowering(before, after))
+        for number, one in enumerate(scheduling.rounds, 1):
+            told, groups = round_of(one, names, calls.numbers)
+            names = list(groups.members())
+            after = state(names, up_to(number)) if told.merges else timeline.snapshot
+            timeline.round(self.path("fuse", Stage("round", number)), told, calls.numbers, after, one.seconds)
+        if scheduling.kernels:
+            kernels = calls.with_empty_nodes(scheduling.kernels)
+            functions = {part: kernel for kernel in kernels for part in kernel.nodes}
+            final = list(dict.fromkeys(kernel_key(functions[name]) if name in functions else name for name in names))
+            before = timeline.snapshot
+            whole = None if compiled is None else partial(compiled_module, self.heard, self.name)
+            after = state(final, whole, kernels)
+            timeline.state(self.path("codegen"), after, scheduling.codegen_seconds, calls.grouping(kernels, before))
 
 
-def _same_inputs(before: fx.Graph, after: fx.Graph, states: FxStates) -> dict[str, int]:
-    """The numbers of the inputs under the names that AOTAutograd gives them; parameters get these names, too."""
-    old, new = inputs_of(before), inputs_of(after)
-    if len(old) != len(new):
-        return {}
-    named = dict(zip(new, old, strict=True))
-    states.inputs = {one: states.inputs.get(other, other) for one, other in named.items()}
-    states.parameters = {one: states.parameters[other] for one, other in named.items() if other in states.parameters}
-    numbers, records = states.numbers, states.records
-    states.records = {one: records[other] for one, other in named.items() if other in records}
-    states.numbers = {}
-    return {one: numbers[other] for one, other in named.items() if other in numbers}
+def _record_parts(whole: _Part, partition: HeardPartition) -> None:
+    """Record the partition of a joint graph, then what became of its forward and of its backward part."""
+    heard, timeline, old = whole.heard, whole.timeline, whole.states.numbers
+    division = Division(partition, whole.graph, whole.states.parameters)
+    states = division.halves(whole.states)
+    first = _Part(heard, timeline, states[0], partition.forward, whole.rerun, FORWARD)
+    second = _Part(heard, timeline, states[1], partition.backward, whole.rerun, BACKWARD)
+    forward = states[0].state_of(partition.forward, partition.forward_attributes)
+    backward = states[1].state_of(partition.backward, partition.backward_attributes)
+    first.last, second.last, first.outputs = forward, backward, states[0].outputs
+    ports = dict(states[1].numbers)
+
+    def both(_: WatchedSnapshot) -> WatchedSnapshot:
+        assert first.last is not None
+        assert second.last is not None
+        return division.joined(heard, first.last, first.outputs, second.last, ports)
+
+    first.show = second.show = both
+    before, after = timeline.snapshot, both(forward)
+    changes = division.changes(before.graph, after.graph, old, states[1].numbers)
+    timeline.state(("partition",), after, partition.seconds, changes)
+    timeline.note(division.note(after, states[1].numbers))
+    for part in (first, second):
+        told = heard.parts.get(part.name)
+        if told is None:
+            timeline.note(f"The {part.name} part was not compiled: nothing has asked for it.")
+            return
+        for one in told.passes:
+            part.record_pass(one)
+        if told.scheduling is not None:
+            part.record_scheduling(told.scheduling, told.compiled)
 
 
-def _record_scheduling(
-    timeline: Timeline,
-    heard: HeardCompilation,
-    states: FxStates,
-    graph: fx.Graph,
-    captured: Mapping[str, fx.Node],
-    rerun: Callable[[int], nn.Module] | None,
-) -> None:
-    scheduling = heard.scheduling
-    assert scheduling is not None
-    calls = Calls(heard, scheduling, states, graph, captured)
-
-    def up_to(number: int) -> Callable[[], nn.Module] | None:
-        return None if rerun is None else partial(rerun, number)
-
-    names = [node.name for node in scheduling.nodes]
-    before, after = timeline.snapshot, calls.state_of(names, up_to(0))
-    timeline.state(("lower",), after, scheduling.lower_seconds, calls.lowering(before, after))
-    for number, one in enumerate(scheduling.rounds, 1):
-        told, groups = round_of(one, names, calls.numbers)
-        names = list(groups.members())
-        after = calls.state_of(names, up_to(number)) if told.merges else timeline.snapshot
-        timeline.round(("fuse", Stage("round", number)), told, calls.numbers, after, one.seconds)
-    if scheduling.kernels:
-        kernels = calls.with_empty_nodes(scheduling.kernels)
-        functions = {part: kernel for kernel in kernels for part in kernel.nodes}
-        final = list(dict.fromkeys(kernel_key(functions[name]) if name in functions else name for name in names))
-        before = timeline.snapshot
-        whole = None if heard.compiled is None else partial(compiled_module, heard)
-        after = calls.state_of(final, whole, kernels)
-        changes = calls.grouping(kernels, before)
-        timeline.state(("codegen",), after, scheduling.codegen_seconds, changes)
+def _with_module(wrap: Callable[[nn.Module], nn.Module] | None, state: WatchedSnapshot) -> WatchedSnapshot:
+    """A state of a joint graph, that runs as a module of the arguments of the captured program."""
+    module = state.module
+    return replace(state, module=None if wrap is None or module is None else lambda: wrap(module()))
 
 
-def compiled_module(heard: HeardCompilation) -> nn.Module:
-    """What was compiled, as a module of the captured arguments. Raises: CircuitError if nothing was."""
-    compiled = heard.compiled
+def compiled_module(heard: HeardCompilation, part: str = "") -> nn.Module:
+    """What was compiled, as a module of its arguments. Raises: CircuitError if nothing was."""
+    told = heard.parts.get(part) if part else heard
+    compiled = None if told is None else told.compiled
     if compiled is None:
         raise CircuitError(f"the compilation failed: {heard.error}")
-    return Running((lambda *arguments: compiled(list(arguments))) if heard.is_boxed else compiled)
+    return Running((lambda *arguments: compiled(list(arguments))) if part or heard.is_boxed else compiled)
 
 
 def _rules(heard: HeardCompilation) -> tuple[RuleDescription, ...]:
-    names = dict.fromkeys(one.name for one in heard.passes if one.name != DECOMPOSED)
-    every = [*(("decompose",) if any(one.name == DECOMPOSED for one in heard.passes) else ()), *names]
-    every += ["lower", "fuse", "codegen"] if heard.scheduling is not None else []
-    return tuple(_rule(name) for name in every)
+    told = [heard, *heard.parts.values()]
+    passes = [one.name for some in told for one in some.passes]
+    every = ["decompose"] * (DECOMPOSED in passes) + [one for one in passes if one != DECOMPOSED]
+    every += [SAVE, AGAIN, DROP] if heard.partition is not None else []
+    every += ["lower", "fuse", "codegen"] if any(one.scheduling is not None for one in told) else []
+    return tuple(_rule(name) for name in dict.fromkeys(every))
 
 
 def _rule(name: str) -> RuleDescription:
@@ -149,5 +244,31 @@ def _rule(name: str) -> RuleDescription:
 
 def _notes(heard: HeardCompilation, has_calls: bool) -> Iterator[str]:
     yield from heard.missed
-    if has_calls and heard.scheduling is None and not heard.error and not heard.missed:
+    not_heard = heard.scheduling is None and heard.partition is None
+    if has_calls and not_heard and not heard.error and not heard.missed:
         yield "Lowering and fusion of this graph were not heard."
+    bodies = dict.fromkeys(
+        name for graph, attributes in _last_graphs(heard) for name in _with_bodies(graph, attributes)
+    )
+    if bodies:
+        yield f"The bodies of {', '.join(bodies)} are left out: they are compiled as graphs of their own."
+
+
+def _last_graphs(heard: HeardCompilation) -> Iterator[tuple[fx.Graph, Mapping[str, Any]]]:
+    """The last FX graphs: of the program, or of the parts of a training step."""
+    divided = heard.partition
+    first = [("", heard.captured, heard.attributes)]
+    if divided is not None:
+        first = [(FORWARD, divided.forward, divided.forward_attributes)]
+        first += [(BACKWARD, divided.backward, divided.backward_attributes)]
+    for part, graph, attributes in first:
+        told = heard.parts.get(part) if part else heard
+        passes = [one for one in ([] if told is None else told.passes) if one.graph is not None]
+        yield (passes[-1].graph or graph, passes[-1].attributes) if passes else (graph, attributes)
+
+
+def _with_bodies(graph: fx.Graph, attributes: Mapping[str, Any]) -> Iterator[str]:
+    """The names of calls that run a graph of their own, such as the branches of `cond`."""
+    for node in graph.nodes:
+        if node.op == "get_attr" and isinstance(attributes.get(str(node.target)), fx.GraphModule):
+            yield from (title_of(user) for user in node.users)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.adapters.inductor.heard import Answered, Fused, HeardRound, Refused, Scored
-from explorer.adapters.inductor.listening import parts_of
+from explorer.adapters.inductor.scheduler_notes import name_of
+from explorer.adapters.inductor.steering import parts_of
 from explorer.adapters.timeline import Candidate, Merge, Round
 from explorer.trace import FITS, NO_REASON
 
@@ -40,7 +41,7 @@ class Groups:
         if first is not None and second is not None:
             leader, joined = self._find(first), self._find(second)
             self._leader[joined] = leader
-            self._named[leader] = f"{one}_{other}"
+            self._named[leader] = name_of(one, other)
 
     def name_of(self, start: str) -> str:
         """The present name of a node of the beginning: the one that it was fused into."""
@@ -125,4 +126,4 @@ def _meant(groups: Groups, scored: Mapping[Pair, Any], one: str, other: str) -> 
     found = [pair for pair in scored if {groups.name_of(pair[0]), groups.name_of(pair[1])} == grown]
     starts = (groups.start_of(one), groups.start_of(other))
     first = [(starts[0], starts[1])] if starts[0] is not None and starts[1] is not None else []
-    return found or first
+    return found or [pair for pair in first if pair[0] != pair[1]]

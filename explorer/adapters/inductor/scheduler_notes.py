@@ -1,6 +1,6 @@
 """Notes of the scheduler's nodes and buffers, before any fusion."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch._inductor.virtualized import V
@@ -15,16 +15,34 @@ ORDERING = ("WeakDep",)
 
 def note_nodes(nodes: Sequence[Any]) -> HeardScheduling:
     """Note the nodes, and the buffers that they read and write."""
-    parts = [part for node in nodes for part in node.get_nodes()]
+    parts = [part for node in nodes for part in _parts(node)]
     noted = [_note(node) for node in parts]
     names = dict.fromkeys(name for one in noted for name in (*one.reads, *one.writes))
     return HeardScheduling(
+        tuple(name_of(node.get_name()) for node in nodes),
         noted,
         {name: _buffer(name) for name in names},
         tuple(V.graph.graph_inputs),
         tuple(_real(name) for name in V.graph.get_output_names()),
         0.0,
     )
+
+
+def name_of(*names: str) -> str:
+    """The name of a group: those of its scheduler nodes in order, joined by `_`.
+
+    Inductor has other orders, too, for reductions in two directions and for foreach operators.
+
+    >>> name_of("op10_op2", "op3")
+    'op2_op3_op10'
+    """
+    return "_".join(sorted({part for name in names for part in name.split("_")}, key=lambda part: (len(part), part)))
+
+
+def _parts(node: Any) -> Iterator[Any]:
+    """The nodes of a group, which may contain groups."""
+    for part in node.get_nodes():
+        yield from (part,) if part is node else _parts(part)
 
 
 def _note(node: Any) -> HeardNode:

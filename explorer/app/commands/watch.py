@@ -10,7 +10,8 @@ import typer
 
 from explorer.app.commands.console import check_output, command, notes, print_text
 from explorer.app.commands.serve import open_dashboard
-from explorer.app.commands.trace import recorder_of, save
+from explorer.app.commands.trace import MODE, recorder_of, save
+from explorer.errors import CircuitError
 from explorer.packages import UI, require
 from explorer.trace import WATCHED
 
@@ -37,6 +38,7 @@ def watch(
     adapter: Annotated[
         str | None, typer.Option(help="the compiler, if not torch.compile: an adapter, for which NAME|FILE is a source")
     ] = None,
+    mode: Annotated[str, typer.Option(help="infer, or train: forward, and backward of the sum of the outputs")] = MODE,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
     ] = None,
@@ -71,7 +73,9 @@ def watch(
     if out is not None:
         check_output(out, source)
     if adapter is None:
-        make_trace = recorder_of(load_source(source), source, WATCHED)
+        make_trace = recorder_of(load_source(source), source, WATCHED, mode=mode)
+    elif mode != MODE:
+        raise CircuitError(f"--mode {mode} is for torch.compile; the adapter {adapter} has its own source")
     else:
         make_trace = partial(watch_by, adapter, source)
     with notes().status(f"Compiling by {adapter or 'torch.compile'}"):
