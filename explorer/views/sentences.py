@@ -57,7 +57,6 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         done = _folds_text(entry.folds, index)
     elif entry.rewrites and index.trace.level.grouping == "score":
         done = f"{rules_text(index, entry) or entry.at.words}: {done_text(index, step)}"
-        limits = [*_meanings(index, entry), *limits]
     elif entry.rewrites:
         done = "; ".join(_rewrites_text(index, entry))
     elif entry.copies_less:
@@ -79,14 +78,6 @@ def _operator_text(index: TraceIndex, step: int, applied: OperatorApplied, notes
     old, new = (index.trace.stats(at)["flops"] for at in (step - 1, step))
     work = "" if old == new else f", {number_text(old)} → {number_text(new)} FLOP"
     return " ".join([*(notes or [f"{applied.result.formula}."]), f"{plural(before, 'layer')} → {after:,}{work}."])
-
-
-def _meanings(index: TraceIndex, step: Step) -> Iterator[str]:
-    """Explain the rules of another compiler, as in `lower means: replace operators by loops`."""
-    for name in dict.fromkeys(rewrite.rule for rewrite in step.applied):
-        doc = index.rules[name].doc if name in index.rules else ""
-        if doc:
-            yield f"{name} means: {doc if doc[:2].isupper() else doc[:1].lower() + doc[1:]}"
 
 
 def _gains(index: TraceIndex, step: int) -> Iterator[str]:

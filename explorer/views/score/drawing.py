@@ -192,7 +192,7 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                 yield {
                     "shape": "rect",
                     "key": key,
-                    "at": rounded(left + width * 0.04, top + 4, width * 0.92, FRAMES - (16 if several else 8)),
+                    "at": rounded(left + width * 0.03, top + 4, width * 0.94, FRAMES - (16 if several else 8)),
                     "fill": role_of(operator),
                     "radius": 2,
                     "words": [operator],

@@ -14,7 +14,7 @@ from explorer.views.score.repeats import name_of
 from explorer.views.score.row import row_at
 from explorer.views.score.score_svg import score_elements
 from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, SeamKind
-from explorer.views.score.words import count_of, done_text
+from explorer.views.score.words import count_of, done_text, meaning_of_step
 from explorer.views.words import plural
 from explorer_widgets.schema import ColourBy, LegendItem, LookView, Mode, NodeView, PictureView
 
@@ -58,8 +58,8 @@ class ScorePainter:
         view["note"] = f"{plural(count_of(calls_at(request.index, at)), 'call')}."
         step = request.index.step(request.step)
         if step.applied and request.index.trace.level.grouping == "score":
-            done = done_text(request.index, request.step)
-            view["caption"] = f"{done[:1].upper()}{done[1:]}"
+            said = meaning_of_step(request.index, request.step) or done_text(request.index, request.step)
+            view["caption"] = f"{said[:1].upper()}{said[1:]}"
         view["width"], view["height"] = width_of(request.index, at), lanes_of(request.index).bottom
 
     def legend(

@@ -17,7 +17,7 @@ ALONE, PAD = 1.5, 0.2
 """The width of a call of one operator, and the frame around several, in operators."""
 SLOT, MORE, CLOSED = 1.5, 0.7, 0.5
 """The width of the gap behind a call: with a tensor, for each further one, without any."""
-ROOMY, LEAST_GAP = 36.0, 0.5
+ROOMY, LEAST_GAP = 36.0, 0.2
 """Of more operators than this, gaps are narrower, but no narrower than a share of theirs."""
 MAX_BODIES = 3
 """More tensors that one call writes are drawn as the largest ones."""

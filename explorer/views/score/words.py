@@ -95,6 +95,13 @@ def done_text(index: TraceIndex, step: int) -> str:
     return "; ".join(parts) + ("" if (old, new) == counts else f": {change} calls")
 
 
+def meaning_of_step(index: TraceIndex, step: int) -> str:
+    """Return what the rules of a step do, in the words of the adapter: `lower: replace operators by loops.`."""
+    rules = dict.fromkeys(rewrite.rule for rewrite in index.step(step).applied)
+    docs = [(name, index.rules[name].doc) for name in rules if name in index.rules and index.rules[name].doc]
+    return " ".join(f"{name}: {doc if doc[:2].isupper() else doc[:1].lower() + doc[1:]}" for name, doc in docs)
+
+
 def vanished_of(index: TraceIndex, step: int) -> list[tuple[str, Tensor]]:
     """Return the values that calls wrote before a step and that none writes after it, with the calls' titles."""
     if step <= index.trace.start:

@@ -59,9 +59,13 @@ def test_a_step_is_told_in_calls():
         "2 calls become 1: 4 → 3 calls",
     ]
     assert sentence_of(index, FIRST) == (
-        "fuse, round 1: 1 pair of calls is fused: 5 − 1 = 4 calls: 16.1 KiB → 12.1 KiB read and written. "
-        "fuse means: make one call of two."
+        "fuse, round 1: 1 pair of calls is fused: 5 − 1 = 4 calls: 16.1 KiB → 12.1 KiB read and written."
     )
+
+
+def test_the_caption_says_what_a_rule_means_or_else_what_it_did():
+    captions = [picture(compiled_index(), step, group_by="score").view["caption"] for step in (LOWERED, FIRST)]
+    assert captions == ["1 call becomes 2 (a layer_norm becomes 2): 4 → 5 calls", "Fuse: make one call of two."]
 
 
 def test_what_is_folded_into_another_call_is_named():

@@ -251,7 +251,7 @@ export function makeBuffers({ ui, store, selecting }) {
 
 export const STYLE = `
 .ce-buffers{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12.5px}
-.ce-aside .ce-buffers-drawing{height:clamp(96px,19vh,420px)}
+.ce-aside .ce-buffers-drawing{height:clamp(96px,15vh,420px)}
 .ce-buffers summary{cursor:pointer;min-height:24px}
 .ce-buffers-panes{display:flex;flex-wrap:wrap;align-items:flex-end;gap:8px 28px}
 .ce-buffers-foot{display:flex;flex-wrap:wrap;align-items:center;gap:0 24px}

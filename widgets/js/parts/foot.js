@@ -88,6 +88,7 @@ export const STYLE = `
 .ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
+.ce-bottom .ce-caption{max-width:48ch}
 .ce-note{color:var(--ce-muted);font-size:12.5px}
 .ce-compact .ce-foot{flex-wrap:nowrap}
 .ce-compact .ce-caption{min-height:2.6em;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
