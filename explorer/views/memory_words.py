@@ -49,9 +49,8 @@ def memory_change_of(step: Step, before: MemoryRecord | None) -> MemoryChange | 
 
 def peak_text(before: MemoryRecord | None, after: MemoryRecord | None) -> str:
     """Say what a step bought in memory; empty if nothing."""
-    if before is None or after is None or before.size_bytes == after.size_bytes:
-        return ""
-    return f"peak memory {bytes_text(before.size_bytes)} → {bytes_text(after.size_bytes)}"
+    old, new = (bytes_text(memory.size_bytes) if memory is not None else "" for memory in (before, after))
+    return f"peak memory {old} → {new}" if old and new and old != new else ""
 
 
 def _agree(count: int, one: str, many: str, rest: str) -> str:

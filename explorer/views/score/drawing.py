@@ -18,9 +18,10 @@ from explorer_widgets.schema import ScoreMarkView, ScoreView
 CATEGORIES = 8
 NUMBER = re.compile(r"[._]?\d+$")
 MATRIX = re.compile(r"mm|matmul|linear|conv(?!ert)|einsum|attention|dot")
-REDUCTION = re.compile(r"sum|mean|max|min|norm|softmax|prod|pool|var")
+REDUCTION = re.compile(r"sum|mean|max|min|norm|softmax|prod|pool|var|reduce")
 MOVES = frozenset(
     (
+        *("bitcast", "broadcast", "concat", "concatenate", "flatten", "identity"),
         *("arange", "cat", "clone", "constant_pad_nd", "contiguous", "copy", "embedding", "empty", "expand", "full"),
         *("gather", "index", "iota", "ones", "pad", "permute", "reshape", "select", "slice", "stack", "to"),
         *("_to_copy", "transpose", "view", "zeros"),
@@ -34,7 +35,10 @@ def role_of(operator: str) -> str:
 
     >>> [role_of(name) for name in ("convolution", "convert_element_type", "var_mean", "clone")]
     ['matmul', 'input', 'product', 'view']
+    >>> [role_of(name) for name in ("Conv", "BatchNormalization", "reduce-window", "Concat")]
+    ['matmul', 'product', 'product', 'view']
     """
+    operator = operator.lower()
     if operator in MOVES:
         return "view"
     return "matmul" if MATRIX.search(operator) else "product" if REDUCTION.search(operator) else "input"

@@ -59,7 +59,8 @@ def done_text(index: TraceIndex, step: int) -> str:
     if entry.pairs is not None:
         fused = entry.pairs[0]
         total = f"{counts[0]:,} − {fused:,} = {counts[1]:,}" if counts[0] - fused == counts[1] else change
-        return f"{plural(fused, 'pair')} of calls {'is' if fused == 1 else 'are'} fused: {total} calls"
+        several = ", some calls into several others" if fused > counts[0] - counts[1] else ""
+        return f"{plural(fused, 'pair')} of calls {'is' if fused == 1 else 'are'} fused{several}: {total} calls"
     removed, folded, split = Counter[str](), Counter[tuple[str, str]](), dict[str, int]()
     old = new = same = 0
     for rewrite in entry.applied:
@@ -85,12 +86,16 @@ def done_text(index: TraceIndex, step: int) -> str:
     if old or new:
         largest = sorted(((count, title) for title, count in split.items() if count > 1), reverse=True)[:2]
         each = f" ({', '.join(f'a {title} becomes {count}' for count, title in largest)})" if largest else ""
-        became = f"{plural(old, 'call')} {'becomes' if old == 1 else 'become'} {new:,}" if old else f"{new:,} are new"
+        became = (
+            f"{plural(old, 'call')} {'becomes' if old == 1 else 'become'} {new:,}"
+            if old
+            else f"{plural(new, 'new call')}"
+        )
         became = f"{plural(old, 'call')} replaced" if old == new else became
         parts.append(became + each)
     if not parts:
         is_moved = [*before] != [*after] and {*before} == {*after}
-        moved = "the calls run in another order" if is_moved else "no call changes, only views between them"
+        moved = "the calls run in another order" if is_moved else "no call is added or removed"
         parts.append(f"{plural(same, 'call')} rewritten" if same else moved)
     return "; ".join(parts) + ("" if (old, new) == counts else f": {change} calls")
 
