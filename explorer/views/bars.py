@@ -1,15 +1,25 @@
 """Bars and charts of bars as plain data, with the axis on which they are drawn."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from explorer_widgets.schema import VERSION, AxisView, BarsView, BarView, TableView
+from explorer.views.graph_painter import clip, width_of
+from explorer.views.marks import mark, mark_text, placed
+from explorer_widgets.schema import VERSION, AxisView, BarsView, BarView, ChartView, MarkView, TableView
 from explorer_widgets.theme import LIGHT, SERIES, TONES
 
-SIDE, HEAD, ROW, SPAN, VALUE = 24.0, 70.0, 22.0, 420.0, 220.0
-"""Margin, height of the header and of a row, widths of the axis and of the values."""
-CHARACTER = 6.5
+ROW, TOP = 24.0, 26.0
+"""Height of a row, and where the middle of the first one is."""
+MAX_LABELS, MAX_SERIES = 240.0, 110.0
+"""Largest widths of the columns of labels and of series."""
+SIDE, HEAD, LEGEND, SPAN = 24.0, 56.0, 24.0, 420.0
+"""Of a saved chart: margin, heights of the header and of the legend, length of the axis."""
+STYLE = (
+    f"text{{dominant-baseline:central;font-size:12px;fill:{LIGHT['fg']}}}"
+    f".ceb-quiet{{font-size:11px;fill:{LIGHT['muted']}}}.ceb-label{{font-weight:600}}.head{{font-size:15px;font-weight:600}}"
+)
 TICK_GAP = 8.0
 """Minimum gap between the numbers of two ticks."""
 
@@ -38,7 +48,7 @@ def bars_view(
     log: bool = False,
 ) -> BarsView:
     """Return a chart of bars; `columns` and `rows` fill its table."""
-    return {
+    bare = {
         "version": VERSION,
         "title": title,
         "unit": unit,
@@ -49,6 +59,7 @@ def bars_view(
         "note": note,
         "table": {"columns": list(columns), "rows": list(rows)},
     }
+    return with_chart(bare)  # pyright: ignore[reportArgumentType]
 
 
 def add_column(table: TableView, name: str, cells: Sequence[str]) -> None:
@@ -117,96 +128,213 @@ def tick_text(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def bars_svg(bars: BarsView) -> str:
-    """Return bars with whiskers, one row per bar, with their values as text."""
-    labels = [_label(bars, bar) for bar in bars["bars"]]
-    start = SIDE + max(map(len, labels), default=0) * CHARACTER + 12
-    width = max(start + SPAN + VALUE, len(bars["note"]) * CHARACTER + 2 * SIDE)
-    height = HEAD + ROW * len(labels) + SIDE
-    bottom = HEAD + ROW * len(labels)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The fill of a series: plain, or a texture, so that colour is never the only cue; the colour of a tone, if any."""
 
-    def at(value: float) -> float:
-        return start + SPAN * min(max(place_on(bars, value), 0.0), 1.0)
+    fill: str
+    colour: str
+    texture: tuple[MarkView, ...]
 
-    scale = ", ".join(filter(None, (bars["unit"], "logarithmic" if bars["log"] else "")))
-    rows = [
-        _text(SIDE, 24, f"{bars['title']} ({scale})" if scale else bars["title"], size=15, weight=600),
-        _text(SIDE, 42, bars["note"], LIGHT["muted"]),
-        *_axis_elements(bars, at, bottom),
+
+def _look(index: int, tone: str) -> _Look:
+    """Return the look of a series by its number: plain, stripes, dots or lines."""
+    colour, kind = tone or f"series-{index}", index % 4
+    if not kind:
+        return _Look(colour, colour, ())
+    name = f"texture-{index}{tone}"
+    signs = mark("circle", cx=3, cy=3, r=1.2, fill="bg") if kind == 2 else _stripe("bg")
+    ground = mark("rect", width=6, height=6, fill=colour)
+    return _Look(f"url(#{name})", colour, (_tile(name, [ground, signs], "rotate(45)" if kind == 1 else ""),))
+
+
+def _stripe(colour: str) -> MarkView:
+    return mark("path", d="M0 0V6", stroke=colour, stroke_width=2)
+
+
+def _tile(name: str, parts: Sequence[MarkView], turn: str) -> MarkView:
+    size = {"width": 6, "height": 6, "patternUnits": "userSpaceOnUse", "patternTransform": turn}
+    return mark("pattern", parts, id=name, **size)
+
+
+MISSING = _tile("missing", [_stripe("control")], "rotate(-45)")
+"""The hatch of a missing value."""
+
+
+def with_chart(bars: BarsView) -> BarsView:
+    """Return bars with their drawing."""
+    several = len(bars["series"]) > 1
+    labels = min(MAX_LABELS, 12 + max((width_of(bar["label"], 12, bold=True) for bar in bars["bars"]), default=0))
+    series = min(MAX_SERIES, 12 + max(width_of(name, 11) for name in bars["series"])) if several else 0.0
+    values = [width_of(_value_text(bar, bars["unit"]), 12) for bar in bars["bars"]]
+    left, right = labels + series, 16 + max([40.0, *values])
+    rows: list[MarkView] = []
+    textures: dict[str, MarkView] = {"missing": MISSING}
+    y, before = TOP, ""
+    for number, bar in enumerate(bars["bars"]):
+        y += 0 if not number else ROW - 3 if bar["label"] == before else ROW + (8 if several else 3)
+        look = _look(max(0, _number(bars, bar)), bar.get("tone", ""))
+        textures |= {str(tile.get("id")): tile for tile in look.texture}
+        names = [_name("ceb-label", labels - 10, y, clip(bar["label"], 12, labels - 12, bold=True))]
+        if number and bar["label"] == before:
+            names = []
+        if several:
+            names.append(_name("ceb-quiet", left - 8, y, clip(bar["series"], 11, series - 8)))
+        title = mark("title", text=", ".join(filter(None, (bar["label"], bar["series"], _describe(bar, bars["unit"])))))
+        rows.append(mark("g", [title, *names, *_row(bars, bar, look, y)], **{"data-bar": number}))
+        before = bar["label"]
+    bottom = y + ROW / 2 + 4
+    unit = mark("text", **{"class": "ceb-quiet", "from": 0.0}, y=bottom + 9, text=_unit(bars))
+    tones = [
+        tone for tone in TONES if any(bar.get("tone") == tone and bar["value"] is not None for bar in bars["bars"])
     ]
-    for i, (bar, label) in enumerate(zip(bars["bars"], labels, strict=True)):
-        y = HEAD + ROW * (i + 0.5)
-        rows.append(_text(start - 12, y + 4, label, anchor="end"))
-        if bar["value"] is None:
-            rows.append(_text(start, y + 4, bar["missing"] or "no value", LIGHT["muted"]))
-        else:
-            rows += _row(bars, bar, bar["value"], y, at)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" font-family="sans-serif">'
-        f'<rect width="{width:g}" height="{height:g}" fill="{LIGHT["bg"]}"/>{"".join(rows)}</svg>'
-    )
+    entries = [(name, _look(index, "")) for index, name in enumerate(bars["series"] if several else ())]
+    entries += [(f"{TONES[tone].sign} {TONES[tone].words}", _look(0, tone)) for tone in tones]
+    chart: ChartView = {
+        "left": left,
+        "right": right,
+        "height": bottom + 20,
+        "text": _summary(bars, tones),
+        "marks": [mark("defs", textures.values()), *_axis_marks(bars, bottom), unit, *rows],
+        "legend": [{"text": words, "swatch": _swatch(look)} for words, look in entries],
+    }
+    return {**bars, "chart": chart}
 
 
-def _label(bars: BarsView, bar: BarView) -> str:
-    return f"{bar['label']} · {bar['series']}" if len(bars["series"]) > 1 else bar["label"]
+def _name(kind: str, x: float, y: float, text: str) -> MarkView:
+    return mark("text", **{"class": kind}, x=x, y=y, text_anchor="end", text=text)
 
 
-def _row(bars: BarsView, bar: BarView, value: float, y: float, at: Callable[[float], float]) -> list[str]:
-    """Draw a bar from zero, or a dot on a logarithmic axis, its interval, and its value to the right of both."""
-    series = bars["series"].index(bar["series"]) if bar["series"] in bars["series"] else 0
-    colour, text = SERIES[series % len(SERIES)], f"{value:,.4g}"
-    if "tone" in bar:
-        tone = TONES[bar["tone"]]
-        colour, text = LIGHT[bar["tone"]], f"{tone.sign} {text}, {tone.words}"
-    left, right = sorted((at(0.0), at(value)))
-    rect = f'<rect x="{left:g}" y="{y - 7:g}" width="{max(right - left, 1):g}" height="14" rx="2" fill="{colour}"/>'
-    dot = _dot(at(value), y, series, colour)
-    interval: list[str] = []
-    if bar["low"] is not None and bar["high"] is not None:
-        low, high = at(bar["low"]), at(bar["high"])
-        path = f"M{low:g} {y:g}H{high:g}M{low:g} {y - 4:g}v8M{high:g} {y - 4:g}v8"
-        interval = [
-            f'<path d="{path}" stroke="{shade}" stroke-width="{weight}"/>'
-            for shade, weight in ((LIGHT["bg"], 3.6), (LIGHT["fg"], 1.4))
+def _swatch(look: _Look) -> list[MarkView]:
+    return [mark("defs", look.texture), mark("rect", width=22, height=12, rx=2, fill=look.fill, stroke=look.colour)]
+
+
+def _unit(bars: BarsView) -> str:
+    return f"{bars['unit']}{', logarithmic' if bars['log'] else ''}"
+
+
+def _summary(bars: BarsView, tones: Sequence[str]) -> str:
+    counts = [f"{sum(bar.get('tone') == tone for bar in bars['bars'])} {TONES[tone].words}" for tone in tones]
+    shown = f"{len(bars['bars'])} {'dots' if bars['log'] else 'bars'} in {_unit(bars)}"
+    return f"{bars['title']}: {'; '.join(filter(None, (shown, ', '.join(counts))))}. The table has the same values."
+
+
+def _number(bars: BarsView, bar: BarView) -> int:
+    return bars["series"].index(bar["series"]) if bar["series"] in bars["series"] else -1
+
+
+def _value_text(bar: BarView, unit: str) -> str:
+    """Return the value next to a bar, after the sign of its tone."""
+    if bar["value"] is None:
+        return ""
+    return f"{TONES[bar['tone']].sign + ' ' if 'tone' in bar else ''}{tick_text(bar['value'])} {unit}"
+
+
+def _describe(bar: BarView, unit: str) -> str:
+    """Return what a bar says, for screen readers and the tooltip."""
+    if bar["value"] is None:
+        return f"missing: {bar['missing'] or 'no value'}"
+    is_known = bar["low"] is not None and bar["high"] is not None
+    spread = f" ({tick_text(bar['low'] or 0)} to {tick_text(bar['high'] or 0)})" if is_known else ""
+    return f"{tick_text(bar['value'])} {unit}{spread}{', ' + TONES[bar['tone']].words if 'tone' in bar else ''}"
+
+
+def _row(bars: BarsView, bar: BarView, look: _Look, y: float) -> list[MarkView]:
+    """Return a bar from zero, or a dot on a logarithmic axis, its interval, and its value behind both."""
+    value, low, high = bar["value"], bar["low"], bar["high"]
+    why = (bar["missing"] or "no value") if value is None else ""
+    if value is not None and bars["log"] and value <= 0:
+        why = f"{tick_text(value)} {bars['unit']} cannot be shown on a logarithmic axis"
+    if value is None or why:
+        frame = {"fill": "url(#missing)", "stroke": "control", "stroke_dasharray": "3 3"}
+        gap = mark("rect", **{"from": 0.0}, y=y - 8, width=46, height=16, rx=2, **frame)
+        return [gap, mark("text", **{"class": "ceb-quiet", "from": 0.0}, x=54, y=y, text=why)]
+    at, zero = place_on(bars, value), 0.0 if bars["log"] else place_on(bars, 0.0)
+    start, end = min(zero, at), max(zero, at)
+    has_interval = low is not None and high is not None and not (bars["log"] and low <= 0)
+    ends = (place_on(bars, low), place_on(bars, high)) if has_interval and low is not None and high is not None else ()
+    if bars["log"]:
+        found = [*_whiskers(ends, y), _dot(at, y, _number(bars, bar), look.colour)]
+    else:
+        sides = {"class": "ceb-bar", "from": start, "to": end}
+        found = [
+            mark("rect", **sides, y=y - 8, height=16, rx=2, fill=look.fill, stroke=look.colour),
+            *_whiskers(ends, y),
         ]
-        right = max(right, high)
-    mark = [*interval, dot] if bars["log"] else [rect, *interval]
-    return [*mark, _text(right + (10 if bars["log"] else 6), y + 4, text)]
+    words = mark("text", **{"from": max([end, *ends])}, x=7, y=y, text=_value_text(bar, bars["unit"]))
+    return [*found, words]
 
 
-def _dot(x: float, y: float, series: int, colour: str) -> str:
-    """A circle, or a diamond in every second series."""
-    style = f'fill="{colour}" stroke="{LIGHT["bg"]}"'
-    if series % 2:
-        return f'<path d="M{x:g} {y - 6:g}l6 6l-6 6l-6 -6z" {style}/>'
-    return f'<circle cx="{x:g}" cy="{y:g}" r="5" {style}/>'
+def _whiskers(ends: Sequence[float], y: float) -> list[MarkView]:
+    """Return the line of an interval with its ends, and below it a halo that separates it from the bar."""
+    if not ends:
+        return []
+    low, high = ends
+    return [
+        one
+        for colour, width in (("bg", 4.5), ("fg", 1.6))
+        for one in (
+            mark(
+                "line",
+                **{"class": "ceb-whisker", "from": low, "to": high},
+                y1=y,
+                y2=y,
+                stroke=colour,
+                stroke_width=width,
+            ),
+            *(mark("line", **{"from": at}, y1=y - 5, y2=y + 5, stroke=colour, stroke_width=width) for at in ends),
+        )
+    ]
 
 
-def _axis_elements(bars: BarsView, at: Callable[[float], float], bottom: float) -> list[str]:
-    """Draw a line and a number for each tick; a number that would touch the one before is left out."""
-    parts: list[str] = []
+def _dot(at: float, y: float, series: int, colour: str) -> MarkView:
+    """Return a circle, or a diamond in every second series: a length on a logarithmic axis means nothing."""
+    look = {"class": "ceb-bar ceb-dot", "from": at, "fill": colour, "stroke": "bg", "stroke-width": 1}
+    if series % 2 > 0:
+        return mark("path", d=f"M0 {y - 6.5:g}L6.5 {y:g}L0 {y + 6.5:g}L-6.5 {y:g}Z", **look)
+    return mark("circle", cy=y, r=5.5, **look)
+
+
+def _axis_marks(bars: BarsView, bottom: float) -> list[MarkView]:
+    """Return a line and a number for each tick; a number that would touch the one before is left out."""
+    found: list[MarkView] = []
     edge = -math.inf
     for tick, text in bars["axis"]["ticks"]:
-        x = at(tick)
-        parts.append(f'<path d="M{x:g} {HEAD:g}V{bottom:g}" stroke="{LIGHT["line"]}"/>')
-        half = len(text) * CHARACTER / 2
-        if x - half >= edge + TICK_GAP:
-            edge = x + half
-            parts.append(_text(x, HEAD - 4, text, LIGHT["muted"], anchor="middle"))
-    return parts
+        at = place_on(bars, tick)
+        found.append(mark("line", **{"from": at}, y1=14, y2=bottom, stroke="line"))
+        half = width_of(text, 11) / 2
+        if SPAN * at - half >= edge + TICK_GAP:
+            edge = SPAN * at + half
+            found.append(mark("text", **{"class": "ceb-quiet", "from": at}, y=6, text_anchor="middle", text=text))
+    return found
 
 
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    colour: str = LIGHT["fg"],
-    *,
-    anchor: str = "start",
-    size: int = 11,
-    weight: int = 400,
-) -> str:
+def bars_svg(bars: BarsView) -> str:
+    """Return bars with whiskers, one row per bar, with their values as text."""
+    drawn = bars if "chart" in bars else with_chart(bars)
+    chart = drawn["chart"]
+    legend = [(24.0 + 150 * i, entry) for i, entry in enumerate(chart["legend"])]
+    top = HEAD + (LEGEND if legend else 0.0)
+    width = max(chart["left"] + SPAN + chart["right"], width_of(bars["note"], 11), 150.0 * len(legend)) + 2 * SIDE
+    height = top + chart["height"] + SIDE
+    entries = [
+        f'<g transform="translate({x:g} {HEAD:g})">{_texts(entry["swatch"])}'
+        f'<text x="30" y="6">{escape(entry["text"])}</text></g>'
+        for x, entry in legend
+    ]
+    marks = _texts(placed(chart["marks"], chart["left"], SPAN))
     return (
-        f'<text x="{x:g}" y="{y:g}" fill="{colour}" font-size="{size}" font-weight="{weight}" '
-        f'text-anchor="{anchor}">{escape(text)}</text>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" font-family="sans-serif">'
+        f'<style>{STYLE}</style><rect width="{width:g}" height="{height:g}" fill="{LIGHT["bg"]}"/>'
+        f'<text class="head" x="{SIDE:g}" y="20">{escape(bars["title"])}</text>'
+        f'<text class="ceb-quiet" x="{SIDE:g}" y="40">{escape(bars["note"])}</text>{"".join(entries)}'
+        f'<g transform="translate({SIDE:g} {top:g})">{marks}</g></svg>'
     )
+
+
+def _texts(marks: Sequence[MarkView]) -> str:
+    return "".join(mark_text(one, _colour) for one in marks)
+
+
+def _colour(role: str) -> str:
+    return SERIES[int(role.removeprefix("series-")) % len(SERIES)] if role.startswith("series-") else LIGHT[role]

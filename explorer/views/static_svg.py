@@ -14,9 +14,10 @@ from explorer.views.buffers import buffers_height, buffers_svg
 from explorer.views.graph_painter import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE, tag_width
 from explorer.views.layout import MARGIN
 from explorer.views.lines import Place
+from explorer.views.marks import mark_text
 from explorer.views.picture import PAINTERS, Picture
 from explorer.views.plates.plates_svg import STYLE as PLATES_STYLE
-from explorer.views.swatches import STYLE as SWATCH_STYLE, mark_text
+from explorer.views.swatches import STYLE as SWATCH_STYLE
 from explorer_widgets.schema import LegendItem, PictureView
 from explorer_widgets.theme import DARK, DARK_VALUES, LIGHT, LIGHT_VALUES
 

@@ -1,10 +1,10 @@
 """The small picture of each entry of a legend as marks, which pages and saved pictures draw alike."""
 
 from collections.abc import Mapping, Sequence
-from xml.sax.saxutils import escape, quoteattr
 
 from explorer.views.graph_painter import box_path, clip
-from explorer.views.looks import css, ink_on
+from explorer.views.looks import ink_on
+from explorer.views.marks import mark
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import LegendItem, MarkView
 from explorer_widgets.theme import CHANGES, HULLS, KINDS, LANES, LIGHT, MATCHED, value_role
@@ -20,39 +20,16 @@ def with_swatch(item: LegendItem) -> LegendItem:
     return {**item, "swatch": _swatch(item)}
 
 
-def mark_text(mark: MarkView) -> str:
-    """Return a mark as an SVG element."""
-    others = dict(mark)
-    tag, words = others.pop("tag"), others.pop("text", "")
-    style = "".join(f"{name}:{_colour(str(others.pop(name)))};" for name in ("fill", "stroke") if name in others)
-    attributes = "".join(f" {name}={quoteattr(_plain(value))}" for name, value in others.items())
-    return f'<{tag}{attributes} style="{style}">{escape(str(words))}</{tag}>'
-
-
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _colour(role: str) -> str:
-    return "none" if role == "none" else css(role)
-
-
-def _mark(tag: str, **attributes: object) -> MarkView:
-    """Return a mark; in names `_` is `-`, and what is empty is left out."""
-    named = {name.replace("_", "-"): value for name, value in attributes.items() if value not in ("", None)}
-    return {"tag": tag, **named}  # pyright: ignore[reportReturnType]
-
-
 def _dashed(dash: Sequence[float]) -> str:
     return " ".join(f"{part:g}" for part in dash)
 
 
 def _box(**look: object) -> MarkView:
-    return _mark("rect", **{"x": 1.5, "y": 1.5, "width": 23, "height": 13, "rx": 3, **look})
+    return mark("rect", **{"x": 1.5, "y": 1.5, "width": 23, "height": 13, "rx": 3, **look})
 
 
 def _sign(text: str, fill: str = "fg") -> MarkView:
-    return _mark("text", x=13, y=8.4, fill=fill, text=clip(text, SIGN_SIZE, SIGN_ROOM, bold=True))
+    return mark("text", x=13, y=8.4, fill=fill, text=clip(text, SIGN_SIZE, SIGN_ROOM, bold=True))
 
 
 def _swatch(item: LegendItem) -> list[MarkView]:
@@ -78,9 +55,7 @@ def _swatch(item: LegendItem) -> list[MarkView]:
     if role == "scale":
         return [_box(fill=value_role(1.0 if sign == "max" else 0.0), stroke="kept")]
     if role == "missing":
-        hatch = _mark(
-            "path", d="M2 9L9 2M5 14L17 2M13 14L24 3M20 14l4-4", fill="none", stroke="hatch", stroke_width=1.6
-        )
+        hatch = mark("path", d="M2 9L9 2M5 14L17 2M13 14L24 3M20 14l4-4", fill="none", stroke="hatch", stroke_width=1.6)
         return [_box(fill="box", stroke="kept"), hatch]
     if role in CHANGES:
         return _change(role, sign)
@@ -90,7 +65,7 @@ def _swatch(item: LegendItem) -> list[MarkView]:
         return [_box(rx=6.5, fill="panel", stroke="fg"), _sign("N")]
     if role == "stack":
         card = {"width": 18, "height": 10, "rx": 3, "fill": "box", "stroke": "kept"}
-        return [_mark("rect", x=1 + by, y=5.5 - by, **card) for by in (5, 2.5, 0)]
+        return [mark("rect", x=1 + by, y=5.5 - by, **card) for by in (5, 2.5, 0)]
     if role.startswith("category-"):
         return [_box(fill=role, stroke="kept"), _sign(sign)]
     tone, ink = (role, ink_on(role)) if role in LIGHT else ("box", "fg")
@@ -102,37 +77,37 @@ def _line_swatch(channel: str, role: str) -> list[MarkView]:
     """Return the marks of a line, of the bar of a lane, or of the outline of a cell."""
     if channel == "line":
         dotted: Mapping[str, str] = {"stroke_dasharray": "2 4", "stroke_linecap": "round"} if role == "nearMiss" else {}
-        return [_mark("path", d="M1 8h24", fill="none", stroke=role, stroke_width=2.2, **dotted)]
+        return [mark("path", d="M1 8h24", fill="none", stroke=role, stroke_width=2.2, **dotted)]
     if channel == "bar":
         lane = LANES[role]
         faint = PLATES["bars"]["recorded"] if lane.recorded else None
-        bar = _mark("rect", x=1, y=5, width=15, height=6, fill=lane.line, stroke=lane.line, fill_opacity=faint)
-        return [_mark("rect", x=1, y=5, width=24, height=6, fill="line"), bar]
+        bar = mark("rect", x=1, y=5, width=15, height=6, fill=lane.line, stroke=lane.line, fill_opacity=faint)
+        return [mark("rect", x=1, y=5, width=24, height=6, fill="line"), bar]
     look = PLATES["marks"][role]
     outline = f"M7 2h12v12H7z{'M7 2l12 12M19 2L7 14' if role == 'lost' else ''}"
     line = {"stroke": look["line"], "stroke_width": 2, "stroke_dasharray": _dashed(look["dash"])}
-    return [_mark("path", d=outline, fill="none", **line)]
+    return [mark("path", d=outline, fill="none", **line)]
 
 
 def _cells(role: str) -> list[MarkView]:
     """Return the marks of three cells, apart or closed up."""
     width = 6 if role == "apart" else 8
-    cells = [_mark("rect", x=x, y=2, width=width, height=12, fill="operator", stroke="kept") for x in (1, 9, 17)]
-    frame = _mark("rect", x=1, y=2, width=24, height=12, fill="none", stroke="fg", stroke_width=2)
+    cells = [mark("rect", x=x, y=2, width=width, height=12, fill="operator", stroke="kept") for x in (1, 9, 17)]
+    frame = mark("rect", x=1, y=2, width=24, height=12, fill="none", stroke="fg", stroke_width=2)
     return cells if role == "apart" else [*cells, frame]
 
 
 def _kind(kind: str) -> list[MarkView]:
     """Return the marks of the outline and the symbol of a kind of box."""
-    outline = _mark("path", d=box_path(kind, 23, 13), transform="translate(13 8)", fill="box", stroke="kept")
+    outline = mark("path", d=box_path(kind, 23, 13), transform="translate(13 8)", fill="box", stroke="kept")
     line = {"fill": "none", "stroke": "fg", "stroke_width": 2, "stroke_linecap": "round"}
-    return [outline, _mark("path", d=KINDS[kind].symbol, transform="translate(7.8 2.8) scale(.65)", **line)]
+    return [outline, mark("path", d=KINDS[kind].symbol, transform="translate(7.8 2.8) scale(.65)", **line)]
 
 
 def _change(role: str, sign: str) -> list[MarkView]:
     """Return the marks of a box that a step changed."""
     kept = role == "kept"
     line = {"stroke": role, "stroke_width": 1.2 if kept else 2, "stroke_dasharray": "4 3" if role == "removed" else ""}
-    inner = _mark("rect", x=4, y=4, width=18, height=8, rx=1.5, fill="none", stroke="changed")
+    inner = mark("rect", x=4, y=4, width=18, height=8, rx=1.5, fill="none", stroke="changed")
     frame = _box(fill="box" if kept else f"{role}Fill", **line)
     return [frame, *([inner] if role == "changed" else []), _sign(sign or CHANGES[role].sign)]

@@ -248,16 +248,9 @@ test("a question is answered in its picture, shows the step and goes back", asyn
 });
 
 test("bars are shown in such a page too", async () => {
-  const shown = {
-    version: 1,
-    title: "Layers",
-    unit: "layers",
-    log: false,
-    series: ["layers"],
-    note: "",
-    bars: [{ label: "compile", value: 5, low: null, high: null, series: "layers", missing: "" }],
-    table: { columns: [], rows: [] },
-  };
+  const marks = [{ tag: "rect", class: "ceb-bar", from: 0, to: 1, y: 18, height: 16, fill: "series-0" }];
+  const chart = { left: 0, right: 60, height: 60, text: "Layers: 1 bars.", marks, legend: [] };
+  const shown = { version: 1, title: "Layers", note: "", chart, table: { columns: [], rows: [] } };
   const { el } = await embed({ kind: "bars", bars: shown });
   assert.equal(el.of("ceb-bar").length, 1);
 });

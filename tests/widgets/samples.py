@@ -5,8 +5,9 @@ import struct
 from itertools import pairwise
 from typing import Any
 
+from explorer.views.bars import bars_view
 from explorer.views.looks import box_look
-from explorer_widgets.schema import BarsView, NodeView, PictureView, QuestionView, RecordingView, StepView
+from explorer_widgets.schema import BarsView, BarView, NodeView, PictureView, QuestionView, RecordingView, StepView
 
 TITLES = ("Step 0 of 2: compile", "Step 1 of 2: fuse, round 1", "Step 2 of 2: fold, level 1")
 
@@ -136,17 +137,8 @@ def recording(title: str = "Three layers") -> RecordingView:
 
 
 def bars() -> BarsView:
-    return {
-        "version": 1,
-        "title": "Forward",
-        "unit": "ms",
-        "log": False,
-        "axis": {"low": 0.0, "high": 2.0, "ticks": [(0.0, "0"), (1.0, "1"), (2.0, "2")]},
-        "series": ["CPU"],
-        "note": "",
-        "bars": [{"label": "plain", "value": 1.5, "low": 1.4, "high": 1.7, "series": "CPU", "missing": ""}],
-        "table": {"columns": ["what", "ms"], "rows": [["plain", "1.5"]]},
-    }
+    shown: BarView = {"label": "plain", "value": 1.5, "low": 1.4, "high": 1.7, "series": "CPU", "missing": ""}
+    return bars_view("Forward", "ms", ["CPU"], [shown], "", ["what", "ms"], [["plain", "1.5"]])
 
 
 def question() -> QuestionView:

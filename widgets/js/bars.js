@@ -2,24 +2,29 @@
  * Horizontal bars with whiskers, one unit, one axis.
  *
  * Reads the traits `bars` (JSON of `BarsView` in `widgets/explorer_widgets/schema/`) and `options` ({theme, height}). Setting `bars`
- * again redraws them, so that a measurement is shown as it runs. A missing value is hatched, with the reason. A bar
- * with a `tone` is a change in time: its colour and its sign say faster, slower, or within the noise.
+ * again redraws them, so that a measurement is shown as it runs. Python decides what is drawn (`explorer/views/bars.py`);
+ * the view stretches the axis to its width.
  */
 
-import { chartOf } from "./bars/chart.js";
-import { readBars } from "./bars/reading.js";
-import { makeTextures } from "./bars/textures.js";
-import { tableOf, tonesOf } from "./bars/words.js";
-import { errorText } from "./shared/contract.js";
+import { checkVersion, errorText, parseJson } from "./shared/contract.js";
 import { maker, uniqueName } from "./shared/elements.js";
-import { FONT, prepareMeasuring } from "./shared/measuring.js";
-import { asDict } from "./shared/reading.js";
+import { markElements, placed, readMarks } from "./shared/marks.js";
+import { FONT } from "./shared/measuring.js";
+import { asDict, like } from "./shared/reading.js";
 import { copyOrSave, escaped, insideOf, svgFile } from "./shared/svg_file.js";
-import { TONES, applyPalette, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
+import { applyPalette, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 
-/** @typedef {import("./bars/reading.js").Bars} Bars */
+/** @typedef {ReturnType<typeof readAll>} Bars */
+const readAll = like({
+  title: "",
+  note: "",
+  chart: { left: 0, right: 0, height: 0, text: "", marks: readMarks, legend: [{ text: "", swatch: readMarks }] },
+  table: { columns: [""], rows: [[""]] },
+});
 
+/** Width of a chart without a measurement, and the least one, also of its axis. */
+const [WIDTH, MIN_WIDTH, MIN_ROOM] = [760, 320, 80];
 const COPY = "Copy SVG";
 /** How long its button says what was done. */
 const SAID_MS = 2000;
@@ -63,14 +68,13 @@ function render({ model, el }) {
   const name = uniqueName("ceb");
   let showTable = false;
   let width = 0;
-  prepareMeasuring(doc);
 
   const toggleTable = () => {
     showTable = !showTable;
     draw();
   };
   const title = h("h2");
-  const legend = h("ul", { class: "ceb-legend", "aria-label": "Series" });
+  const legend = h("ul", { class: "ceb-legend", "aria-label": "Legend" });
   const toggle = h("button", { type: "button", "aria-pressed": "false", text: "Table", onclick: toggleTable });
   const copy = h("button", { type: "button", text: COPY, title: "Copy the chart as SVG", onclick: copyChart });
   const body = h("div", { class: "ceb-body" });
@@ -107,19 +111,6 @@ function render({ model, el }) {
     return palette;
   }
 
-  /**
-   * An entry of the legend.
-   * @param {string} words @param {number} index @param {string} tone
-   * @param {import("./shared/theme.js").Palette} palette
-   */
-  function entry(words, index, tone, palette) {
-    const textures = makeTextures(make, palette, `${name}-legend`);
-    const { fill, colour } = textures.lookOf(index, tone);
-    const swatch = s("rect", { width: 22, height: 12, rx: 2, fill, stroke: colour });
-    const picture = s("svg", { width: 22, height: 12, "aria-hidden": "true" }, textures.defs(), swatch);
-    return h("li", {}, picture, h("span", { text: words }));
-  }
-
   /** Everything but the bars. @param {Bars | null} bars @param {any[]} entries of the legend */
   function drawFrame(bars, entries) {
     title.textContent = bars ? bars.title : "";
@@ -150,19 +141,24 @@ function render({ model, el }) {
       );
       return;
     }
-    const tones = tonesOf(bars);
-    const series = bars.series.length > 1 ? bars.series : [];
-    legend.setAttribute("aria-label", tones.length ? "Legend" : "Series");
-    drawFrame(bars, [
-      ...series.map((words, index) => entry(words, index, "", palette)),
-      ...tones.map((tone) => entry(`${TONES[tone].sign} ${TONES[tone].words}`, 0, tone, palette)),
-    ]);
-    body.replaceChildren(showTable ? tableElement(bars) : chartOf(make, bars, palette, width, name));
+    const entries = bars.chart.legend.map(({ text, swatch }, at) => {
+      const marks = markElements(make, swatch, palette, `${name}-legend${at}-`);
+      return h("li", {}, s("svg", { width: 22, height: 12, "aria-hidden": "true" }, marks), h("span", { text }));
+    });
+    drawFrame(bars, entries);
+    body.replaceChildren(showTable ? tableElement(bars) : chartElement(bars, palette));
+  }
+
+  /** The bars over one axis, as wide as the view. @param {Bars} bars @param {import("./shared/theme.js").Palette} palette */
+  function chartElement({ chart: { left, right, height, text, marks } }, palette) {
+    const full = Math.max(MIN_WIDTH, (width || WIDTH) - 26);
+    const size = { width: full, height, viewBox: `0 0 ${full} ${height}`, role: "img", "aria-label": text };
+    const onAxis = placed(marks, left, Math.max(MIN_ROOM, full - left - right));
+    return s("svg", size, markElements(make, onAxis, palette, `${name}-bar-`));
   }
 
   /** @param {Bars} bars */
-  function tableElement(bars) {
-    const { columns, rows } = tableOf(bars);
+  function tableElement({ title: words, table: { columns, rows } }) {
     const heads = columns.map((column) => h("th", { scope: "col", text: column }));
     const cells = rows.map((row) =>
       h(
@@ -171,7 +167,7 @@ function render({ model, el }) {
         row.map((cell) => h("td", { text: cell })),
       ),
     );
-    return h("table", { "aria-label": bars.title }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, cells));
+    return h("table", { "aria-label": words }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, cells));
   }
 
   const closing = [onChangesTogether(model, { bars: draw, options: draw }), watchTheme(doc, draw)];
@@ -195,6 +191,18 @@ function render({ model, el }) {
     sheet.remove();
     root.remove();
   };
+}
+
+/**
+ * Throws an Error with a message for the user if the bars are malformed. Null for the empty string.
+ * @param {any} json @returns {Bars | null}
+ */
+function readBars(json) {
+  if (json == null || json === "") return null;
+  const raw = parseJson("The bars are", json);
+  if (!raw || typeof raw !== "object" || !raw.chart) throw new Error("The bars have no chart.");
+  checkVersion("The bars have", raw.version);
+  return readAll(raw);
 }
 
 export default { render };

@@ -25,7 +25,7 @@ from explorer.views import (
     step_bars,
     sweep_bars,
 )
-from explorer.views.bars import axis_of
+from explorer.views.bars import axis_of, with_chart
 from explorer_widgets.schema import BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ def _bars_of(thing: object) -> BarsView | None:
     Raises: DataTypeError for a timing that needs its trace.
     """
     if isinstance(thing, Mapping) and {"bars", "series", "unit", "log", "table"} <= set(thing):
-        return cast(BarsView, thing if "axis" in thing else {**thing, "axis": axis_of(thing["bars"], log=thing["log"])})
+        axis = thing.get("axis") or axis_of(thing["bars"], log=thing["log"])
+        return with_chart(cast(BarsView, {**thing, "axis": axis}))
     if not isinstance(thing, Run):
         return None
     if thing.subject in (STEPS, LAYERS):

@@ -10,6 +10,8 @@ from explorer_widgets.schema.bars import (
     AxisView as AxisView,
     BarsView as BarsView,
     BarView as BarView,
+    ChartEntryView as ChartEntryView,
+    ChartView as ChartView,
 )
 from explorer_widgets.schema.buffers import (
     BuffersView as BuffersView,

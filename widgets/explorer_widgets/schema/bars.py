@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from explorer_widgets.schema.picture import TableView
+from explorer_widgets.schema.picture import MarkView, TableView
 
 
 class BarView(TypedDict):
@@ -26,6 +26,26 @@ class AxisView(TypedDict):
     ticks: list[tuple[float, str]]
 
 
+class ChartEntryView(TypedDict):
+    """An entry of the legend of a chart."""
+
+    text: str
+    swatch: list[MarkView]
+    """22 pixels wide and 12 high."""
+
+
+class ChartView(TypedDict):
+    """The drawing of bars: the axis begins at `left`, and behind it are `right` pixels for values."""
+
+    left: float
+    right: float
+    height: float
+    text: str
+    """A description of the chart."""
+    marks: list[MarkView]
+    legend: list[ChartEntryView]
+
+
 class BarsView(TypedDict):
     """Bars with whiskers, one unit, one axis."""
 
@@ -37,4 +57,5 @@ class BarsView(TypedDict):
     series: list[str]
     bars: list[BarView]
     note: str
+    chart: ChartView
     table: TableView

@@ -115,8 +115,6 @@ export const HULLS = themes.hulls;
 export const KINDS = themes.kinds;
 /** The sign of a box that is part of a match. */
 export const MATCHED = themes.matched;
-/** Signs and words of changes in time. @type {Record<string, {sign: string, words: string}>} */
-export const TONES = themes.tones;
 
 /** The role of text on a role: `onAdded` for `added`. @param {string} role */
 export const inkOn = (role) => `on${role[0].toUpperCase()}${role.slice(1)}`;
@@ -152,13 +150,14 @@ export function valueColour(at, { theme }) {
 }
 
 /**
- * The colour of a role: one of the theme, of a category (`category-3`), of a value (`value-37`) or of text on that.
+ * The colour of a role: one of the theme, of a category (`category-3`), of a series of bars (`series-1`), of a value (`value-37`) or of text on that.
  * @param {string} role @param {Palette} palette @returns {string}
  */
 export function roleColour(role, palette) {
-  const { roles, categories, forced } = palette;
+  const { roles, categories, series, forced } = palette;
   if (role in roles) return roles[role];
   const [name, number] = role.split("-");
+  if (name === "series") return series[Number(number) % series.length];
   if (name === "category" && categories.length) return categories[Number(number) % categories.length];
   if (forced || !/value/i.test(name)) return name === "onValue" ? roles.fg : roles.box;
   const fill = valueColour(Number(number) / 100, palette);
