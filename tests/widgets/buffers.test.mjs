@@ -10,7 +10,7 @@ import {
   readBuffers,
   spansOf,
 } from "../../widgets/js/picture/buffers.js";
-import { buffersHeight, buffersSvg } from "../../widgets/js/picture/buffers_svg.js";
+import { buffersHeight, buffersSvg } from "../../widgets/js/controls/copying.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { recordingModel } from "../../widgets/js/page.js";
 import { open } from "./graph.mjs";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FIRST, PARTS } from "../../widgets/js/closeup/names.js";
-import { readCloseup } from "../../widgets/js/closeup/reading.js";
+import { FIRST, PARTS, readCloseup, readValues, valueOf } from "../../widgets/js/closeup/reading.js";
 import {
   layStrips,
   linesPath,
@@ -12,7 +11,6 @@ import {
   slicesPath,
   sourceName,
 } from "../../widgets/js/closeup/memory.js";
-import { readValues, valueOf } from "../../widgets/js/closeup/values_reading.js";
 import { paintPad } from "../../widgets/js/closeup/values.js";
 import { maker } from "../../widgets/js/shared/elements.js";
 import { newDocument, stopTime } from "./dom.mjs";

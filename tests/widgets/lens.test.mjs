@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { allCells } from "../../widgets/js/plates/cells.js";
-import { areasByBox, rewritten } from "../../widgets/js/plates/done.js";
+import { areasByBox, rewritten } from "../../widgets/js/plates/paint.js";
 import { attemptOf, beatsOf, doneBefore, lensHull } from "../../widgets/js/plates/lens.js";
 import { stopTime } from "./dom.mjs";
 import { countHulls } from "../../widgets/js/parts/foot.js";

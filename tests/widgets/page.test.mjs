@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 
-import { PARTS } from "../../widgets/js/closeup/names.js";
+import { PARTS } from "../../widgets/js/closeup/reading.js";
 import bars from "../../widgets/js/bars.js";
 import view from "../../widgets/js/graph.js";
 import {

@@ -20,8 +20,7 @@ import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
-import { titleRooms } from "../../widgets/js/plates/titles.js";
-import { layTags } from "../../widgets/js/plates/tags.js";
+import { layTags, titleRooms } from "../../widgets/js/plates/titles.js";
 
 const plate = (cells, places, gap) => ({
   cells,

@@ -5,7 +5,7 @@ import { focusedIn } from "../shared/elements.js";
 import { makeSplit } from "../shared/splitting.js";
 import { heat } from "../shared/theme.js";
 import { memoryDrawing, memoryTable, nameOf as nameOfSlice } from "./memory.js";
-import { PARTS } from "./names.js";
+import { PARTS } from "./reading.js";
 import { STYLE as VALUES, valuesPanel } from "./values.js";
 
 /** @param {import("../parts/ui.js").Ui} ui @param {import("./reading.js").Code} code */

@@ -1,7 +1,7 @@
 /** The close-up of values: inputs to pick or to paint, the output after each step, and the scale of the cells. */
 
 import { heat } from "../shared/theme.js";
-import { valueOf } from "./values_reading.js";
+import { valueOf } from "./reading.js";
 
 /** The longest side of the pad and of a thumbnail, in pixels. */
 const SIDE = 132;
@@ -118,8 +118,8 @@ export function paintPad({ h, guard, announce }, start, shape, most, done) {
 /**
  * @typedef {import("../parts/state.js").State} State
  * @typedef {import("../controls/closeup.js").ClosingUp} ClosingUp
- * @typedef {import("./values_reading.js").Run} Run
- * @typedef {import("./values_reading.js").Values} Values
+ * @typedef {import("./reading.js").Run} Run
+ * @typedef {import("./reading.js").Values} Values
  */
 
 const THUMBNAIL = 40;

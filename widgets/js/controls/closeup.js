@@ -1,7 +1,6 @@
 /** What the user does in the close-up: switching between its parts, picking an input, asking for values, running an own input. */
 
-import { FIRST } from "../closeup/names.js";
-import { readValues } from "../closeup/values_reading.js";
+import { FIRST, readValues } from "../closeup/reading.js";
 import { closeupOf } from "../parts/state.js";
 import { text } from "../shared/reading.js";
 

@@ -1,6 +1,7 @@
 /** Going from step to step and playing them; requests to the host. */
 
 import { list } from "../shared/reading.js";
+import { saveTraits } from "../shared/traits.js";
 
 const PLAY_MS = 1400;
 /** The slider tells the host where it is only when it rests. */
@@ -119,3 +120,21 @@ export function makeTiming({ store: { state }, saving: { request } }) {
   };
 }
 /** @typedef {ReturnType<typeof makeTiming>} Timing */
+
+/** @param {import("../graph.js").Page} page */
+export function makeSaving({ model, store }) {
+  let requests = 0;
+  return {
+    /** Save traits. @param {Record<string, any>} changes */
+    save: (changes) => saveTraits(model, changes),
+    /** Ask the host to do something. @param {string} name */
+    request: (name) => saveTraits(model, { request: { name, n: (requests += 1) } }),
+    /** Change keys of the view, the others are preserved, and other traits with it. @param {Record<string, any>} changes @param {Record<string, any>} [more] */
+    setView(changes, more = {}) {
+      const view = { ...store.state.view, ...changes };
+      store.set({ view });
+      saveTraits(model, { view, ...more });
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeSaving>} Saving */

@@ -1,6 +1,6 @@
 /** What a view of pictures shows and what the user did: the state that its parts draw, and facts derived from it. */
 
-import { FIRST } from "../closeup/names.js";
+import { FIRST } from "../closeup/reading.js";
 import { list, number, text } from "../shared/reading.js";
 
 /**
@@ -23,7 +23,7 @@ import { list, number, text } from "../shared/reading.js";
  *   match: number, docked: {at: string, beats: number}, showDone: boolean, otherwise: string,
  *   notice: string, guess: {at: string, chosen: string[], checked: boolean},
  *   slice: number, closeup: string, showCloseup: boolean,
- *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
+ *   values: import("../closeup/reading.js").Values | null, run: number, running: boolean,
  * }} State
  * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does

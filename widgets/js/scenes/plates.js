@@ -12,22 +12,23 @@ import { labelElement, layLabels, wordAreas } from "../plates/labels.js";
 import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
-import { areasByBox, paintDone, rewritten } from "../plates/done.js";
 import {
+  areasByBox,
   countLines,
   paintCells,
   paintDepth,
+  paintDone,
   paintFrame,
   paintLines,
   paintMarks,
   paintPicked,
+  rewritten,
 } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
-import { layTags } from "../plates/tags.js";
-import { cellsArea } from "../plates/titles.js";
+import { cellsArea, layTags } from "../plates/titles.js";
 import { makeSheet, makeStill } from "../plates/sheet.js";
 import { svgPen } from "../plates/svg_pen.js";
-import { hullElement } from "./svg_lines.js";
+import { hullElement } from "./svg.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -117,7 +118,7 @@ export function platesScene(make, palette) {
   let links = [];
   /** The areas of words, which reasons of links and tags of the lens must not cover. @type {import("../picture/types.js").Rect[]} */
   let words = [];
-  /** @type {import("./svg_lines.js").DrawnHull[]} */
+  /** @type {import("./svg.js").DrawnHull[]} */
   let hulls = [];
   /** How cells move, once that is needed: to find it takes longer than a frame if there are many. */
   let plan = lazily(() => movement([], [], []));

@@ -113,8 +113,6 @@ export const CHANGES = themes.changes;
 export const HULLS = themes.hulls;
 /** Signs, names and symbols of the kinds of nodes. @type {Record<string, {sign: string, words: string, symbol: string}>} */
 export const KINDS = themes.kinds;
-/** The sign of a box that is part of a match. */
-export const MATCHED = themes.matched;
 
 /** The role of text on a role: `onAdded` for `added`. @param {string} role */
 export const inkOn = (role) => `on${role[0].toUpperCase()}${role.slice(1)}`;
