@@ -14,9 +14,9 @@ import { asDict } from "./shared/reading.js";
 import { applyPalette, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 
+/** @import { Derivation, Drawn } from "./derivation/reading.js" */
+
 /**
- * @typedef {import("./derivation/reading.js").Derivation} Derivation
- * @typedef {import("./derivation/reading.js").Drawn} Drawn
  * @typedef {{key: string, circuit: number, layer: number, title: string}} Cell
  */
 

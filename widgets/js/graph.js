@@ -50,6 +50,8 @@ import { makeToolbar } from "./parts/toolbar.js";
 import { makeUi } from "./parts/ui.js";
 import { makeZoom } from "./parts/zoom.js";
 
+/** @import { Store } from "./parts/state.js" */
+
 /**
  * What the user can do, and the parts of the page: a name and what makes it, of those above it. What one needs of those
  * below it, it finds in the page when it is used.
@@ -118,7 +120,6 @@ const DRAWN = /** @type {const} */ ([
 ]);
 
 /**
- * @typedef {import("./parts/state.js").Store} Store
  * @typedef {{[Name in keyof typeof PARTS]: ReturnType<(typeof PARTS)[Name]>}} Parts
  * @typedef {Parts & {ui: import("./parts/ui.js").Ui, store: Store, model: import("./shared/contract.js").Model, root: any,
  *   area: any, main: any, floating: any, settle(): void}} Page  `area`: of the pictures; `main`: what holds it; `floating`: for the modes

@@ -10,12 +10,12 @@ import { makeEntries, onlyMessage, recordedDetails, recordedPicture } from "./re
 import { openPage } from "./recordings/opening.js";
 import { asksForSlides, choicesOf, linkedPlace, linkTo, problemOf } from "./recordings/links.js";
 
-export { linkedPlace, makeEntries, openPage, problemOf };
-
 /**
- * @typedef {import("./recordings/opening.js").Recording} Recording
- * @typedef {import("./shared/contract.js").Model} RecordingModel
+ * @import { Recording } from "./recordings/opening.js"
+ * @import { Model as RecordingModel } from "./shared/contract.js"
  */
+
+export { linkedPlace, makeEntries, openPage, problemOf };
 
 /**
  * A model like those of the hosts. `answer` receives changed values before the listeners, and returns further changes.

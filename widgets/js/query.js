@@ -17,8 +17,8 @@ import { applyPalette, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether, saveTraits } from "./shared/traits.js";
 
 /**
- * @typedef {import("./query/evidence.js").Evidence} Evidence
- * @typedef {import("./query/reading.js").Query} Query
+ * @import { Evidence } from "./query/evidence.js"
+ * @import { Query } from "./query/reading.js"
  */
 
 const THUMBNAIL = 40;

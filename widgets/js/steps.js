@@ -14,7 +14,7 @@ import { applyPalette, heightOf, paletteFor, watchTheme } from "./shared/theme.j
 import { onChanges } from "./shared/traits.js";
 import { itemsOf, readTree, stepsShown, treeElements } from "./steps/reading.js";
 
-/** @typedef {import("./steps/reading.js").Step} Step */
+/** @import { Step } from "./steps/reading.js" */
 
 const STYLE = `
 .ces-root{box-sizing:border-box;display:flex;flex-direction:column;width:100%;min-height:0;font:13px/1.35 ${FONT};color:var(--ces-fg);background:var(--ces-bg);text-align:left;overflow:hidden}

@@ -2,8 +2,9 @@
 
 import { clip } from "../shared/measuring.js";
 
+/** @import { Memory, Strip } from "./reading.js" */
+
 /**
- * @typedef {import("./reading.js").Memory} Memory
  * @typedef {{element: any, light(slices: number[]): void}} Drawing
  */
 
@@ -174,7 +175,6 @@ export function memoryTable(h, memory, hover) {
 }
 
 /**
- * @typedef {import("./reading.js").Strip} Strip
  * @typedef {{x: number, y: number, w: number}} Slice  x: its left edge
  * @typedef {{strip: Strip, x: number, y: number, unit: number, gap: number}} Row
  * @typedef {{rows: Row[], copy: {x: number, y: number, unit: number, count: number} | null, own: Row, height: number}} Laid

@@ -8,6 +8,11 @@ import { memoryDrawing, memoryTable, nameOf as nameOfSlice } from "./memory.js";
 import { PARTS } from "./reading.js";
 import { STYLE as VALUES, valuesPanel } from "./values.js";
 
+/**
+ * @import { Changed } from "../parts/state.js"
+ * @import { Closeup, Parameters, Sheet } from "./reading.js"
+ */
+
 /** @param {import("../parts/ui.js").Ui} ui @param {import("./reading.js").Code} code */
 export function codePanel({ h }, { lines, formula, shapes, source, where, note }) {
   const listing = (/** @type {string} */ text, /** @type {string} */ label) =>
@@ -34,11 +39,6 @@ const CODE = `
 .ce-code-shapes{font-weight:600}
 .ce-code pre{margin:0 0 6px;padding:8px;font:12.5px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--ce-ground);color:inherit;border:1px solid var(--ce-line);border-radius:6px;overflow:auto;white-space:pre}
 `;
-
-/**
- * @typedef {import("./reading.js").Parameters} Parameters
- * @typedef {import("./reading.js").Sheet} Sheet
- */
 
 /** The longest side of a sheet, and the side of a value, in pixels. */
 const [SIDE, LEAST, MOST] = [150, 2, 18];
@@ -122,11 +122,6 @@ const PARAMETERS = `
 .ce-sheet figcaption span,.ce-sheet-scale{color:var(--ce-muted)}
 .ce-sheet canvas{border:1px solid var(--ce-line);align-self:flex-start}
 `;
-
-/**
- * @typedef {import("../parts/state.js").Changed} Changed
- * @typedef {import("./reading.js").Closeup} Closeup
- */
 
 /** Pixels at the left and the right of the strips. */
 const MARGIN = 26;

@@ -3,6 +3,12 @@
 import { heat } from "../shared/theme.js";
 import { valueOf } from "./reading.js";
 
+/**
+ * @import { ClosingUp } from "../controls/closeup.js"
+ * @import { State } from "../parts/state.js"
+ * @import { Run, Values } from "./reading.js"
+ */
+
 /** The longest side of the pad and of a thumbnail, in pixels. */
 const SIDE = 132;
 /** @type {Record<string, number[]>} */
@@ -114,13 +120,6 @@ export function paintPad({ h, guard, announce }, start, shape, most, done) {
   redraw();
   return canvas;
 }
-
-/**
- * @typedef {import("../parts/state.js").State} State
- * @typedef {import("../controls/closeup.js").ClosingUp} ClosingUp
- * @typedef {import("./reading.js").Run} Run
- * @typedef {import("./reading.js").Values} Values
- */
 
 const THUMBNAIL = 40;
 const STOPS = 8;

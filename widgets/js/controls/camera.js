@@ -7,12 +7,7 @@ import { clock, ease, frameOf, unframe } from "../shared/timing.js";
 import { automatic, between, revealing, showing, showsAll, staying, unionOf, whole, zoomedTo } from "./camera_views.js";
 import { boxOf, inspectedBox, isAsking, picturesOf, rootsOf } from "../parts/state.js";
 
-/**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Camera} Camera
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Point} Point
- */
+/** @import { Box, Camera, Picture, Point } from "../picture/types.js" */
 
 /** After the last movement the view is saved. */
 const SAVE_MS = 400;

@@ -2,11 +2,9 @@
 
 import { around } from "../picture/shapes.js";
 
+/** @import { Box, Camera, Picture, Rect } from "../picture/types.js" */
+
 /**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Camera} Camera
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Rect} Rect
  * @typedef {{width: number, height: number, panes: number, inset: number, maxFit: number, row?: number}} Viewport
  * `width`, `height`: of one pane; `inset`: height of the titles and buttons at its top; `maxFit`: scale to which pictures
  * are enlarged at most; `row`: where the row of a score begins, or 0: it is only as wide as the camera wants

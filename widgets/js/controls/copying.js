@@ -5,7 +5,7 @@ import { isPresenting } from "../parts/state.js";
 import { svgScene } from "../scenes/svg.js";
 import { barOf, isThin, linesOfParts, livePath, namesOf, peakOf, spansOf } from "../picture/buffers.js";
 
-/** @typedef {import("../parts/stage.js").Pane} Pane */
+/** @import { Pane } from "../parts/stage.js" */
 
 /** How long the button says what was done. */
 const SAID_MS = 2000;

@@ -8,8 +8,8 @@
 import { focusedIn } from "../shared/elements.js";
 
 /**
- * @typedef {import("../parts/state.js").State} State
- * @typedef {import("../picture/types.js").Picture} Picture
+ * @import { State } from "../parts/state.js"
+ * @import { Picture } from "../picture/types.js"
  */
 
 /**

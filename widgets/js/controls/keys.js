@@ -7,7 +7,7 @@ import { SECTIONS } from "../parts/inspector.js";
 import { isCompact, isDrawer, isPresenting } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
-/** @typedef {import("../picture/types.js").Picture} Picture */
+/** @import { Picture } from "../picture/types.js" */
 
 /** @param {import("../graph.js").Page} page */
 export function makeKeys(page) {

@@ -9,9 +9,8 @@ import { guessOf, layersOf } from "../parts/state.js";
 import { boxAt, pointOf } from "./camera_views.js";
 
 /**
- * @typedef {import("../picture/types.js").Camera} Camera
- * @typedef {import("../picture/types.js").Point} Point
- * @typedef {import("../parts/stage.js").Pane} Pane
+ * @import { Pane } from "../parts/stage.js"
+ * @import { Camera, Point } from "../picture/types.js"
  */
 
 /** A pointer that moves less than this is a click. */

@@ -5,8 +5,9 @@
 
 import { picturesOf } from "../parts/state.js";
 
+/** @import { Picture } from "../picture/types.js" */
+
 /**
- * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {{node: number, slice: number, layer: number}} Named
  */
 

@@ -7,7 +7,7 @@ import { knownMatch } from "../plates/lens.js";
 import { asDict, list, number, record, text, texts } from "../shared/reading.js";
 import { isSame } from "./selecting.js";
 
-/** @typedef {import("../picture/types.js").Picture} Picture */
+/** @import { Picture } from "../picture/types.js" */
 
 const MISSING = "The match that the link names is not in this picture.";
 

@@ -8,7 +8,7 @@ import { barOf, heirOf, isThin, linesOfParts, livePath, namesOf, peakOf, spansOf
 import { sharersOf } from "../picture/sharing.js";
 import { makeRoving } from "./roving.js";
 
-/** @typedef {import("../picture/buffers.js").LayerSpan} LayerSpan */
+/** @import { Buffer, Buffers, LayerSpan } from "../picture/buffers.js" */
 
 /**
  * @param {import("./ui.js").Ui} ui
@@ -78,11 +78,6 @@ const BAND = `
 .ce-layer[aria-selected=true]{outline:2px solid var(--ce-fg);outline-offset:-2px}
 .ce-layer:focus-visible{outline:3px solid var(--ce-accent);outline-offset:0;z-index:1}
 `;
-
-/**
- * @typedef {import("../picture/buffers.js").Buffer} Buffer
- * @typedef {import("../picture/buffers.js").Buffers} Buffers
- */
 
 /** How long a buffer that is gone is seen to move into another one, in milliseconds. */
 const MOVE_MS = 450;

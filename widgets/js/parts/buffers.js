@@ -9,7 +9,8 @@ import { makeBufferDrawing, STYLE as DRAWING } from "./buffer_drawing.js";
 import { guessOf, picturesOf } from "./state.js";
 
 /**
- * @typedef {import("../picture/buffers.js").Listed} Listed
+ * @import { Buffer, Listed } from "../picture/buffers.js"
+ * @import { Changed } from "./state.js"
  */
 
 /**
@@ -90,11 +91,6 @@ const LISTING = `
 
 /** So many buffers that share memory are named. */
 const MAX_NAMED = 4;
-
-/**
- * @typedef {import("../picture/buffers.js").Buffer} Buffer
- * @typedef {import("./state.js").Changed} Changed
- */
 
 /** @param {import("../graph.js").Page} page */
 export function makeBuffers({ ui, store, selecting }) {

@@ -3,8 +3,12 @@
 import { laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
 import { isAsking } from "./state.js";
 
-/** @typedef {import("./state.js").Changed} Changed */
-/** @typedef {import("../picture/types.js").Step} Step */
+/**
+ * @import { Step } from "../picture/types.js"
+ * @import { Make } from "../shared/elements.js"
+ * @import { Palette } from "../shared/theme.js"
+ * @import { Changed } from "./state.js"
+ */
 
 /** @param {import("../graph.js").Page} page */
 export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { goTo } }) {
@@ -106,8 +110,6 @@ export const STYLE = `
 
 /**
  * @typedef {{kind: string, at: number[], calls: number, ms: Record<string, number>}} SmallPlate  `ms`: by lane
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../shared/theme.js").Palette} Palette
  */
 
 const [WIDTH, MAX_HEIGHT] = [86, 36];

@@ -5,7 +5,10 @@ import { SOLID } from "../shared/icons.js";
 import { boxOf, captionOf, isCompact } from "./state.js";
 import { actionButtons } from "./strip.js";
 
-/** @typedef {import("../picture/types.js").Hull} Hull */
+/**
+ * @import { Hull } from "../picture/types.js"
+ * @import { Changed } from "./state.js"
+ */
 
 /** How many there are of each kind: an outline may stand for many matches. @param {Hull[]} hulls */
 export function countHulls(hulls) {
@@ -48,8 +51,6 @@ const PAGER = `
 .ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
 .ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
 `;
-
-/** @typedef {import("./state.js").Changed} Changed */
 
 /** @param {import("../graph.js").Page} page */
 export function makeFoot({ ui, store: { state }, saving: { request }, pager }) {

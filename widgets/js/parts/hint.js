@@ -2,11 +2,7 @@
 
 import { captionsOf, cellWords, edgeFacts } from "../picture/words.js";
 
-/**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Edge} Edge
- * @typedef {import("../picture/types.js").Point} Point
- */
+/** @import { Box, Edge, Point } from "../picture/types.js" */
 
 /** Room that the note needs to the right of the pointer. */
 const ROOM = 310;

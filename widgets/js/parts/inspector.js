@@ -17,10 +17,7 @@ import {
   layersOf,
 } from "./state.js";
 
-/**
- * @typedef {import("../picture/types.js").Details} Details
- * @typedef {import("../picture/types.js").Section} Section
- */
+/** @import { Box, Details, Edge, Picture, Section, Step } from "../picture/types.js" */
 
 /** Sections with a button and a key: from the details, or requested from the host. */
 export const SECTIONS = [
@@ -207,13 +204,6 @@ export const STYLE = `
 .ce-rows dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 .ce-settings{display:flex;flex-direction:column;gap:6px;align-items:flex-start;padding-bottom:6px}
 `;
-
-/**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Edge} Edge
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Step} Step
- */
 
 const MAX_IDS = 12;
 const MAX_READS = 40;

@@ -6,8 +6,8 @@ import { valueColour } from "../shared/theme.js";
 import { hasLegend, isNarrow } from "./state.js";
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../picture/types.js").LegendItem} LegendItem
+ * @import { LegendItem } from "../picture/types.js"
+ * @import { Make } from "../shared/elements.js"
  */
 
 const STOPS = 10;

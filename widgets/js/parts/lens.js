@@ -6,13 +6,7 @@ import { HULL_WORDS } from "../picture/words.js";
 import { isAsking, isNarrow, lensKey, lensOf } from "./state.js";
 import { matchesMedia } from "../shared/theme.js";
 
-/**
- * @typedef {import("../picture/types.js").Attempt} Attempt
- * @typedef {import("../picture/types.js").Hull} Hull
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Rule} Rule
- * @typedef {import("../picture/types.js").RulePart} RulePart
- */
+/** @import { Attempt, Hull, Picture, Rule, RulePart } from "../picture/types.js" */
 
 /** Size of a box of the small picture, and the distance to the next one. */
 const [WIDTH, HEIGHT, GAP] = [92, 30, 22];

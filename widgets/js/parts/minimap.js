@@ -3,10 +3,7 @@
 import { paintOf } from "../picture/fills.js";
 import { isCompact } from "./state.js";
 
-/**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Picture} Picture
- */
+/** @import { Box, Picture } from "../picture/types.js" */
 
 const [WIDTH, HEIGHT, EDGE] = [300, 200, 4];
 /** Minimum height of the stage for the map to leave room for the buttons. */

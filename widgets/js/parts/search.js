@@ -2,7 +2,7 @@
 
 import { picturesOf } from "./state.js";
 
-/** @typedef {import("../picture/types.js").Picture} Picture */
+/** @import { Picture } from "../picture/types.js" */
 
 /**
  * The boxes with these words; null without words.
@@ -12,7 +12,7 @@ export function foundIn(pictures, query) {
   const words = query.trim().toLowerCase();
   if (!words) return null;
   const boxes = pictures.flatMap((picture) => picture.boxes);
-  const textOf = (/** @type {import("./state.js").Box} */ { title, detail, kind, id, ids, change }) =>
+  const textOf = (/** @type {import("../picture/types.js").Box} */ { title, detail, kind, id, ids, change }) =>
     `${title} ${detail} ${kind} ${id} ${ids.map((node) => `#${node}`).join(" ")} ${change}`.toLowerCase();
   return new Set(boxes.filter((box) => textOf(box).includes(words)).map((box) => box.id));
 }

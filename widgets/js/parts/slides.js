@@ -4,8 +4,9 @@ import { focusedIn } from "../shared/elements.js";
 import { text } from "../shared/reading.js";
 import { guessOf, isAsking, isGuessing, isPresenting, NO_GUESS } from "./state.js";
 
+/** @import { State } from "./state.js" */
+
 /**
- * @typedef {import("./state.js").State} State
  * @typedef {{name: string, step: number, mode: string, title: string, sentence: string}} Slide
  * `name`: of the scene, or `steps`; `mode`: how the step is shown
  */

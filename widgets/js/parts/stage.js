@@ -9,13 +9,15 @@ import { number } from "../shared/reading.js";
 import { lensHull } from "../plates/lens.js";
 import { isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
 
+/**
+ * @import { Picture, Scene } from "../picture/types.js"
+ * @import { Changed } from "./state.js"
+ */
+
 /** Above it, boxes are drawn on a canvas. */
 export const MAX_SVG_BOXES = 1000;
 
 /**
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Scene} Scene
- * @typedef {import("./state.js").Changed} Changed
  * @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, kind: keyof typeof SCENES}} Pane
  */
 

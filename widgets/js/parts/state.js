@@ -4,13 +4,11 @@ import { FIRST } from "../closeup/reading.js";
 import { list, number, text } from "../shared/reading.js";
 
 /**
- * @typedef {import("../shared/theme.js").Palette} Palette
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Camera} Camera
- * @typedef {import("../picture/types.js").Details} Details
- * @typedef {import("../picture/types.js").Marks} Marks
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Step} Step
+ * @import { Box, Camera, Details, Marks, Picture, Step } from "../picture/types.js"
+ * @import { Palette } from "../shared/theme.js"
+ */
+
+/**
  *
  * @typedef {{
  *   picture: Picture | null, steps: Step[], step: number, details: Details | null,

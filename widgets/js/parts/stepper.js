@@ -3,11 +3,11 @@
 import { SOLID, icon } from "../shared/icons.js";
 import { isCompact } from "./state.js";
 
+/** @import { Changed } from "./state.js" */
+
 const [PLAY, PAUSE] = ["Play (Space on the stepper)", "Pause"];
 /** Below this width there is no room for "changing steps only". */
 const ONLY_WIDTH = 900;
-
-/** @typedef {import("./state.js").Changed} Changed */
 
 /** @param {import("../graph.js").Page} page */
 export function makeStepper({ ui: { make, h, button, guard }, store, stepping, saving: { setView } }) {
@@ -49,7 +49,7 @@ export function makeStepper({ ui: { make, h, button, guard }, store, stepping, s
     const last = Math.max(1, state.steps.length - 1);
     const wrong = state.steps.map((item) => Boolean(item.error || item.ok === false));
     const marked = state.steps.filter((item, at) => item.changed || wrong[at]);
-    const tick = (/** @type {import("./state.js").Step} */ item) =>
+    const tick = (/** @type {import("../picture/types.js").Step} */ item) =>
       h("i", { style: `left:${(100 * item.index) / last}%`, class: item.error || item.ok === false ? "ce-bad" : null });
     ticks.replaceChildren(...marked.map(tick));
   }

@@ -2,7 +2,7 @@
 
 import { bufferTable } from "../picture/buffers.js";
 
-/** @typedef {import("../picture/types.js").Picture} Picture */
+/** @import { Picture } from "../picture/types.js" */
 
 /** Rows beyond it are shown by a button, which says how many there are. */
 const MAX_ROWS = 1000;

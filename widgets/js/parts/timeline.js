@@ -6,7 +6,10 @@
 import { isOfBackend, laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
 import { guessOf, isAsking } from "./state.js";
 
-/** @typedef {import("../picture/types.js").Frame} Frame */
+/**
+ * @import { Frame } from "../picture/types.js"
+ * @import { Changed } from "./state.js"
+ */
 
 /**
  * The steps with times of backends, and the lanes that these have; nothing if the time line shows them all.
@@ -72,7 +75,6 @@ const BACKENDS = `
 `;
 
 /**
- * @typedef {import("./state.js").Changed} Changed
  * @typedef {{name: string, frame: Frame, lane: string, length: number}} Row  without lane, its length is in calls
  */
 

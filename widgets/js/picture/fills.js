@@ -3,10 +3,8 @@
 import { CHANGES, HULLS, roleColour } from "../shared/theme.js";
 
 /**
- * @typedef {import("./types.js").Box} Box
- * @typedef {import("./types.js").Edge} Edge
- * @typedef {import("./types.js").Look} Look
- * @typedef {import("../shared/theme.js").Palette} Palette
+ * @import { Palette } from "../shared/theme.js"
+ * @import { Box, Edge, Look } from "./types.js"
  */
 
 /** Looks in the colours of a palette. @type {WeakMap<Look, {palette: Palette, painted: Look}>} */

@@ -2,11 +2,7 @@
 
 import { short } from "./shapes.js";
 
-/**
- * @typedef {import("./types.js").Box} Box
- * @typedef {import("./types.js").Edge} Edge
- * @typedef {import("./types.js").Point} Point
- */
+/** @import { Box, Edge, Point } from "./types.js" */
 
 /**
  * Where the animation of a box starts: its old position, else the centre of the boxes it came from, else its position.

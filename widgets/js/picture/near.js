@@ -1,10 +1,6 @@
 /** The line at a point of a picture, rows of boxes, and the box next to a box. */
 
-/**
- * @typedef {import("./types.js").Edge} Edge
- * @typedef {import("./types.js").Picture} Picture
- * @typedef {import("./types.js").Point} Point
- */
+/** @import { Box, Edge, Picture, Point } from "./types.js" */
 
 /** Distance of a point from the segment between two others. @param {Point} p @param {Point} a @param {Point} b */
 function distance(p, a, b) {
@@ -30,10 +26,6 @@ export function edgeAt({ edges }, at, reach) {
   }
   return nearest;
 }
-
-/**
- * @typedef {import("./types.js").Box} Box
- */
 
 /**
  * Rows of boxes that overlap vertically, from top to bottom; a single row if there are no clear gaps.

@@ -8,13 +8,7 @@ import { CHANGES } from "../shared/theme.js";
 import { readBuffers } from "./buffers.js";
 import { facing } from "./shapes.js";
 
-/**
- * @typedef {import("./types.js").Box} Box
- * @typedef {import("./types.js").Edge} Edge
- * @typedef {import("./types.js").Hull} Hull
- * @typedef {import("./types.js").Picture} Picture
- * @typedef {import("./types.js").Point} Point
- */
+/** @import { Box, Edge, Hull, Picture, Point } from "./types.js" */
 
 /** Margin around the boxes, in pixels, as in `layout.py`. */
 const MARGIN = 24;

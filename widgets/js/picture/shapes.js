@@ -3,10 +3,7 @@
 import { clip, textWidth } from "../shared/measuring.js";
 import { inkOn, KINDS, roleColour } from "../shared/theme.js";
 
-/**
- * @typedef {import("./types.js").Box} Box
- * @typedef {import("./types.js").Rect} Rect
- */
+/** @import { Box, Rect } from "./types.js" */
 
 /** @param {number} value */
 export const short = (value) => String(Math.round(value * 10) / 10);

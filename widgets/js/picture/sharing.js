@@ -1,8 +1,8 @@
 /** Whether two buffers of a program share memory, and why not: the words are Python's, and the answer is the trace's. */
 
+/** @import { Buffer, Buffers } from "./buffers.js" */
+
 /**
- * @typedef {import("./buffers.js").Buffer} Buffer
- * @typedef {import("./buffers.js").Buffers} Buffers
  * @typedef {{shared: boolean, text: string}} Answer
  */
 

@@ -5,13 +5,7 @@ import { HULLS } from "../shared/theme.js";
 import { around } from "./shapes.js";
 import { HULL_WORDS } from "./words.js";
 
-/**
- * @typedef {import("./types.js").Box} Box
- * @typedef {import("./types.js").Edge} Edge
- * @typedef {import("./types.js").Hull} Hull
- * @typedef {import("./types.js").Picture} Picture
- * @typedef {import("./types.js").Rect} Rect
- */
+/** @import { Box, Edge, Hull, Picture, Rect } from "./types.js" */
 
 /** @typedef {{at: Rect, words: string, sign: string}} Tag */
 /** @typedef {{hull: Hull, d: string, tag: Tag | null}} LaidHull */

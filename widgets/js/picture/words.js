@@ -2,11 +2,7 @@
 
 import { clip, textWidth } from "../shared/measuring.js";
 
-/**
- * @typedef {import("./types.js").Box} Box
- * @typedef {import("./types.js").Edge} Edge
- * @typedef {import("./types.js").Hull} Hull
- */
+/** @import { Box, Edge, Hull } from "./types.js" */
 
 /** @type {Record<string, string>} */
 export const CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };

@@ -1,8 +1,8 @@
 /** Where the cells of plates are, and what colour they have. */
 
+/** @import { Box, Picture } from "../picture/types.js" */
+
 /**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {{x: number, y: number, w: number, h: number}} Area  x, y: the corner
  * @typedef {{layer: number, box: Box, index: number, area: Area, closed: boolean}} Cell
  */

@@ -6,13 +6,12 @@ import { allCells } from "./cells.js";
 import { attemptOf, beatsOf } from "./lens.js";
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../picture/types.js").Attempt} Attempt
- * @typedef {import("../picture/types.js").Hull} Hull
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Rect} Rect
- * @typedef {import("./cells.js").Area} Area
- * @typedef {import("./cells.js").Cell} Cell
+ * @import { Attempt, Hull, Picture, Rect } from "../picture/types.js"
+ * @import { Make } from "../shared/elements.js"
+ * @import { Area, Cell } from "./cells.js"
+ */
+
+/**
  * @typedef {{side: number, entry: number, area: Area, group: any, line: any}} Dock
  */
 

@@ -7,8 +7,8 @@ import { areaOf, baselineOf, cellsArea, meet, titleRooms } from "./titles.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../picture/types.js").Box} Box
+ * @import { Box } from "../picture/types.js"
+ * @import { Make } from "../shared/elements.js"
  */
 
 const LINES = PLATES.lines;

@@ -1,10 +1,8 @@
 /** The rule lens: the matches and near misses of the lit hull, one by one, and the questions of their rule. */
 
+/** @import { Attempt, Hull, Picture, Rule } from "../picture/types.js" */
+
 /**
- * @typedef {import("../picture/types.js").Attempt} Attempt
- * @typedef {import("../picture/types.js").Hull} Hull
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Rule} Rule
  * @typedef {{side: number, entry: number, question: number, passed: boolean}} Beat
  * One step of docking: an entry of the rule (side 0) or of its rival (side 1) binds its layer (`question` -1), or a question
  * is answered.

@@ -5,10 +5,11 @@ import { meet } from "./titles.js";
 import { PLATES, WORDS } from "./look.js";
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../picture/types.js").Link} Link
- * @typedef {import("../picture/types.js").Point} Point
- * @typedef {import("../picture/types.js").Rect} Rect
+ * @import { Link, Point, Rect } from "../picture/types.js"
+ * @import { Make } from "../shared/elements.js"
+ */
+
+/**
  * @typedef {{link: Link, group: any, texts: any[]}} DrawnLink
  */
 

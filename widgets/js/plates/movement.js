@@ -3,9 +3,9 @@
  * one that replaces them, and backwards they come out of it.
  */
 
+/** @import { Area, Cell } from "./cells.js" */
+
 /**
- * @typedef {import("./cells.js").Area} Area
- * @typedef {import("./cells.js").Cell} Cell
  * @typedef {{cell: Cell, from: Area, fades: boolean}} Moving  `fades`: it has no place in the picture before
  * @typedef {{cell: Cell, to: Area}} Leaving
  */

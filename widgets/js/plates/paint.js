@@ -8,12 +8,12 @@ import { MARKS, PLATES, READS } from "./look.js";
 import { nameOf } from "./relatives.js";
 
 /**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Edge} Edge
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../shared/theme.js").Palette} Palette
- * @typedef {import("./cells.js").Area} Area
- * @typedef {import("./cells.js").Cell} Cell
+ * @import { Box, Edge, Picture } from "../picture/types.js"
+ * @import { Palette } from "../shared/theme.js"
+ * @import { Area, Cell } from "./cells.js"
+ */
+
+/**
  * @typedef {{cell: Cell, area: Area, alpha: number}} Shown
  * @typedef {{alpha: number, own: string, outlined: boolean, stroked: boolean, areas: Shown[]}} Look
  * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, text: number, lit: Set<string> | null,

@@ -1,9 +1,6 @@
 /** Everything that a cell depends on, and everything that depends on it. */
 
-/**
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Edge} Edge
- */
+/** @import { Edge, Picture } from "../picture/types.js" */
 
 /** The name of a cell in a picture. @param {string} box @param {number} index */
 export const nameOf = (box, index) => `${box} ${index}`;

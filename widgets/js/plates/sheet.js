@@ -1,6 +1,6 @@
 /** The canvas of plates: as many pixels as the screen has, moved as an image while the camera moves. */
 
-/** @typedef {import("../picture/types.js").Camera} Camera */
+/** @import { Camera } from "../picture/types.js" */
 
 /** @param {any} canvas */
 export function makeSheet(canvas) {

@@ -5,8 +5,9 @@ import { PLATES } from "./look.js";
 import { short } from "../picture/shapes.js";
 
 /**
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Rect} Rect
+ * @import { Box, Rect } from "../picture/types.js"
+ * @import { DrawnHull } from "../scenes/svg.js"
+ * @import { Label } from "./labels.js"
  */
 
 const TITLE = PLATES.title;
@@ -60,11 +61,6 @@ export function areaOf(text) {
   const half = textWidth(text.textContent, size, true) / 2;
   return { l: x - half, t: y - PLATES.ascent * size, r: x + half, b: y + (1 - PLATES.ascent) * size };
 }
-
-/**
- * @typedef {import("../scenes/svg.js").DrawnHull} DrawnHull
- * @typedef {import("./labels.js").Label} Label
- */
 
 const { height: HEIGHT, sign: SIGN_WIDTH } = PLATES.tag;
 

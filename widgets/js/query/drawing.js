@@ -2,7 +2,7 @@
 
 import { isInside, valueAt } from "./evidence.js";
 
-/** @typedef {import("./evidence.js").Evidence} Evidence */
+/** @import { Evidence } from "./evidence.js" */
 
 /** The hatch and the lines between pixels: pixels are shades of grey in both themes, so these are the same in both. */
 const [HATCH, GRID] = ["#5b636d", "rgb(125 133 143 / 45%)"];

@@ -3,7 +3,7 @@
 import { drawEvidence } from "./drawing.js";
 import { isInside, paint, valueAt } from "./evidence.js";
 
-/** @typedef {import("./evidence.js").Evidence} Evidence */
+/** @import { Evidence } from "./evidence.js" */
 
 /** The longest side of the pad in pixels. */
 const SIDE = 224;

@@ -2,8 +2,9 @@
 
 import { list } from "../shared/reading.js";
 
+/** @import { Recording } from "./opening.js" */
+
 /**
- * @typedef {import("./opening.js").Recording} Recording
  * @typedef {{hash?: string, search?: string, closeups?: string[]}} Link  `closeups`: the parts of the close-up that it may name
  */
 

@@ -2,7 +2,7 @@
 
 import { recordedBytes, whenIdle } from "./opening.js";
 
-/** @typedef {import("./opening.js").Part} Part */
+/** @import { Part } from "./opening.js" */
 
 /** @typedef {{picture: any, bytes: Uint8Array}} Found  a picture and its coordinates */
 

@@ -11,15 +11,11 @@ import { FONT } from "../shared/measuring.js";
 import { hullStyle, lineOf } from "../picture/fills.js";
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../shared/theme.js").Palette} Palette
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Camera} Camera
- * @typedef {import("../picture/types.js").Marks} Marks
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Point} Point
- * @typedef {import("../picture/types.js").Rect} Rect
- * @typedef {import("../picture/types.js").Scene} Scene
+ * @import { LaidHull } from "../picture/tags.js"
+ * @import { Box, Camera, Edge, Hull, Marks, Picture, Point, Rect, Scene } from "../picture/types.js"
+ * @import { Make } from "../shared/elements.js"
+ * @import { Palette } from "../shared/theme.js"
+ * @import { Brush } from "./canvas_box.js"
  */
 
 /** Words are drawn above this scale, and if fewer boxes than this are in sight. */
@@ -151,13 +147,6 @@ export function canvasScene(make, palette) {
     },
   };
 }
-
-/**
- * @typedef {import("./canvas_box.js").Brush} Brush
- * @typedef {import("../picture/types.js").Edge} Edge
- * @typedef {import("../picture/types.js").Hull} Hull
- * @typedef {import("../picture/tags.js").LaidHull} LaidHull
- */
 
 /** Below this scale edges are straight, without heads. */
 const PLAIN = 0.35;

@@ -6,9 +6,8 @@ import { wordsOf } from "../picture/words.js";
 import { FONT } from "../shared/measuring.js";
 
 /**
- * @typedef {import("../shared/theme.js").Palette} Palette
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Marks} Marks
+ * @import { Box, Marks } from "../picture/types.js"
+ * @import { Palette } from "../shared/theme.js"
  */
 
 /** Below this scale a box is a rectangle. */

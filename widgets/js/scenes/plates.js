@@ -31,12 +31,10 @@ import { svgPen } from "../plates/svg_pen.js";
 import { hullElement } from "./svg.js";
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../shared/theme.js").Palette} Palette
- * @typedef {import("../picture/types.js").Camera} Camera
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Scene} Scene
- * @typedef {import("../plates/paint.js").Shown} Shown
+ * @import { Camera, Picture, Scene } from "../picture/types.js"
+ * @import { Shown } from "../plates/paint.js"
+ * @import { Make } from "../shared/elements.js"
+ * @import { Palette } from "../shared/theme.js"
  */
 
 /** How long matches are outlined before they are rewritten, and how long cells move. */

@@ -10,12 +10,10 @@ import { dashes } from "../shared/theme.js";
 import { ease } from "../shared/timing.js";
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
- * @typedef {import("../shared/theme.js").Palette} Palette
- * @typedef {import("../picture/types.js").Box} Box
- * @typedef {import("../picture/types.js").Picture} Picture
- * @typedef {import("../picture/types.js").Point} Point
- * @typedef {import("../picture/types.js").Scene} Scene
+ * @import { LaidHull } from "../picture/tags.js"
+ * @import { Box, Edge, Picture, Point, Rect, Scene } from "../picture/types.js"
+ * @import { Make } from "../shared/elements.js"
+ * @import { Palette } from "../shared/theme.js"
  */
 
 /** Scales below which less text is drawn. */
@@ -286,9 +284,6 @@ const cornerElement = (s, { name, x, y, w, h, r, fill, stroke, ink, words }) =>
   );
 
 /**
- * @typedef {import("../picture/types.js").Edge} Edge
- * @typedef {import("../picture/types.js").Rect} Rect
- * @typedef {import("../picture/tags.js").LaidHull} LaidHull
  * @typedef {{edge: Edge, group: any, line: any, head: any, label: any}} DrawnEdge
  * @typedef {{hull: import("../picture/types.js").Hull, group: any, tag: any, at: Rect | null}} DrawnHull
  */

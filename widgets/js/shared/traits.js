@@ -1,6 +1,6 @@
 /** The traits of a model: saving changes, and reading those that arrive. */
 
-/** @typedef {import("./contract.js").Model} Model */
+/** @import { Model } from "./contract.js" */
 
 /**
  * Save changes together; a trait that the host keeps as a JSON string stays one.

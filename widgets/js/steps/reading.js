@@ -3,6 +3,8 @@
 import { parseJson } from "../shared/contract.js";
 import { number, text, texts } from "../shared/reading.js";
 
+/** @import { Make } from "../shared/elements.js" */
+
 /**
  * @typedef {{index: number, label: string, groups: string[], title: string, summary: string, changed: boolean,
  *   ok: boolean | null, error: string, counted: string, layers: number}} Step
@@ -48,7 +50,6 @@ export function stepsShown(steps, { current, only, filter }) {
 }
 
 /**
- * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {{key: string, parent: string, depth: number, group: string, label: string, step: Step | null}} Item
  * `key`: `s3` a step, `gOptimize/Round 1` a group; `parent`: the key of its group; `group`: its name, with those above
  */
