@@ -22,6 +22,7 @@ const choices = {
 const number = { number: { noun: "Layers", answer: 4, right: "Right: 4 layers.", wrong: "No: 4 layers are left." } };
 const clicks = {
   clicks: {
+    noun: "Layer",
     boxes: { n1: 1, n2: 2, n3: 3, n4: 4 },
     about: 1,
     wanted: [2, 3],

@@ -72,7 +72,8 @@ def self_test() -> SelfTest:
         with listening(session), torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.compile(_Model().eval())(torch.ones(4, 8))
     except Exception as failed:  # noqa: BLE001 (what was heard up to there is reported)
-        error = f"{type(failed).__name__}: {failed}"
+        cause = getattr(failed, "inner_exception", failed)
+        error = f"{type(cause).__name__}: {cause}".partition("\n")[0]
     finally:
         torch._dynamo.reset()
     heard = session.compilations[0] if session.compilations else None
