@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+COMPILED = NOTEBOOKS / "recorded" / "two-outputs-torch.trace.json.gz"
 OPENED = (pytest.param("00", marks=pytest.mark.fuzz), "05")
 """The lessons to build and open: one with tables below its pictures, and in `make fuzz` the first one too."""
 
@@ -36,6 +37,7 @@ CELLS = (
     "explorer.show(trace, step=3)",
     "explorer.show(trace, fold_level=1)",
     "from explorer.views import TraceIndex, stat_bars\n\nexplorer.show(stat_bars(TraceIndex(trace), 'layers'))",
+    f"explorer.show(explorer.Trace.load({str(COMPILED)!r}), step='fuse/round 2')",
 )
 
 
@@ -196,6 +198,25 @@ def test_selected_layers_and_the_root_stay_in_the_picture(tiny: Path, shown: "Ca
         graph.locator(f".ce-box[data-id={one}]").click(modifiers=["Shift"] if number else [])
         graph.get_by_role("region", name="Close-up").wait_for()
         wait(page, f"({INSIDE})([document.querySelector('[data-view=\"3\"]'), {ids}])")
+
+
+COVERED = """(root) => {
+  const box = (part) => part.getBoundingClientRect();
+  const words = [...root.querySelectorAll(".ce-score-word")].map(box);
+  const buttons = [...root.querySelectorAll(".ce-main button")].filter((one) => one.checkVisibility());
+  const covers = ({ left, right, top, bottom }) =>
+    words.some((word) => word.left < right && left < word.right && word.top < bottom && top < word.bottom);
+  const over = buttons.filter((one) => covers(box(one)));
+  return [words.length > 5, buttons.length > 2, over.map((one) => one.textContent)];
+}"""
+"""Returns whether there are words and buttons in a picture, and the buttons that cover words of a score."""
+
+
+def test_no_button_covers_the_words_of_a_score(tiny: Path, shown: "Callable[..., Page]") -> None:
+    page = shown(tiny)
+    score = view(page, 6)
+    score.locator(".ce-score-word").first.wait_for()
+    assert score.evaluate(COVERED) == [True, True, []]
 
 
 def test_the_table_of_a_level_follows_the_step(tiny: Path, shown: "Callable[..., Page]") -> None:

@@ -135,8 +135,8 @@ export function makeToolSplit({ ui: { make, doc }, store: { state } }) {
 }
 
 /**
- * Where parts are that move: in compact form there is no toolbar, the modes float, two buttons join the stepper, and the
- * rest is in the inspector.
+ * Where parts are that move: in compact form there is no toolbar, the modes float unless they would cover the headline of
+ * a score, two buttons join the stepper, and the rest is in the inspector.
  * @param {import("../graph.js").Page} page
  */
 export function makeArrangement(page) {
@@ -146,12 +146,12 @@ export function makeArrangement(page) {
   const gap = h("span", { class: "ce-grow" });
   const common = [search.element, slides.buttons, copying.button];
   return {
-    reads: /** @type {const} */ (["options"]),
+    reads: /** @type {const} */ (["options", "picture"]),
     draw() {
       const compact = isCompact(state);
       const buttons = [page.inspector.toggle, page.help.toggle];
-      floating.hidden = !compact;
-      setChildren(floating, compact ? [toolbar.modes] : []);
+      floating.hidden = !compact || !!state.picture?.score;
+      setChildren(floating, floating.hidden ? [] : [toolbar.modes]);
       setChildren(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
       const [found, ...others] = common;
       const parts = [toolbar.modes, ...toolbar.choosers, found, gap, ...others, table.toggle, ...buttons];
@@ -161,7 +161,8 @@ export function makeArrangement(page) {
     settings(closed) {
       const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
       const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
-      const settings = h("div", { class: "ce-settings" }, ...choosers, ...common, tables);
+      const modes = state.picture?.score ? [toolbar.modes] : [];
+      const settings = h("div", { class: "ce-settings" }, ...modes, ...choosers, ...common, tables);
       const view = h("details", { open: !closed.has("View") }, h("summary", { text: "View" }), settings);
       if (hasLegend(state)) return h("div", {}, view);
       const legend = h("ul", { class: "ce-legend" }, legendItems(make, state));
