@@ -162,7 +162,7 @@ function render({ model, el }) {
       keepVerdict();
       picked.textContent = clicked.length
         ? `Chosen: ${clicked.map((box) => clicks.boxes[box]).join(", ")}.`
-        : "Nothing is chosen: the answer is that no layer folds with it.";
+        : `Nothing is chosen: the answer is that no other ${clicks.noun.toLowerCase()} belongs to it.`;
     }
     picked.hidden = !clicks || open;
     input.hidden = Boolean(clicks && open);
