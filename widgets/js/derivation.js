@@ -16,9 +16,7 @@ import { onChangesTogether } from "./shared/traits.js";
 
 /** @import { Derivation, Drawn } from "./derivation/reading.js" */
 
-/**
- * @typedef {{key: string, circuit: number, layer: number, title: string}} Cell
- */
+/** @typedef {{key: string, circuit: number, layer: number, title: string}} Cell */
 
 /** A drawing is at most this wide, two of them or more, and this high, in pixels; a small one is not enlarged. */
 const [WIDE, NARROW, HIGH] = [560, 400, 185];

@@ -4,9 +4,7 @@ import { clip } from "../shared/measuring.js";
 
 /** @import { Memory, Strip } from "./reading.js" */
 
-/**
- * @typedef {{element: any, light(slices: number[]): void}} Drawing
- */
+/** @typedef {{element: any, light(slices: number[]): void}} Drawing */
 
 /** Width of the names at the left of the strips. */
 const NAMES = 76;

@@ -7,9 +7,7 @@ import { picturesOf } from "../parts/state.js";
 
 /** @import { Picture } from "../picture/types.js" */
 
-/**
- * @typedef {{node: number, slice: number, layer: number}} Named
- */
+/** @typedef {{node: number, slice: number, layer: number}} Named */
 
 /**
  * The box and the cell that a row names: the layer, or after folding its slice.
@@ -32,9 +30,7 @@ const POINTED = ["pointermove", "focusin"];
 const rowOf = (event) =>
   event.composedPath().find((/** @type {any} */ part) => part.getAttribute && part.getAttribute("data-slice") !== null);
 
-/**
- * @param {import("../graph.js").Page} page @returns {() => void} ends it
- */
+/** @param {import("../graph.js").Page} page @returns {() => void} ends it */
 export function makeRowLighting({ ui: { doc, guard }, store }) {
   const { state } = store;
   let isLit = false;

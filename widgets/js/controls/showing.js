@@ -47,9 +47,7 @@ export function makeShowing(page) {
 }
 /** @typedef {ReturnType<typeof makeShowing>} Showing */
 
-/**
- * @typedef {{json: string, coordinates: Uint8Array}} Sent
- */
+/** @typedef {{json: string, coordinates: Uint8Array}} Sent */
 
 /** What determines a picture in addition to its step. */
 const LOOK = ["mode", "colour_by", "group_by"];

@@ -49,9 +49,7 @@ export function relativesOf(origins, chosen) {
   return found;
 }
 
-/**
- * @typedef {{words: string, x: number, y: number}} Written the middle of the baseline
- */
+/** @typedef {{words: string, x: number, y: number}} Written the middle of the baseline */
 
 /** The room around a word, and how far it may stand out of the drawing on the left and right, in heights of a line. */
 const [ROOM, OUT] = [0.15, 1];

@@ -108,9 +108,7 @@ export const STYLE = `
 .ce-compact button.ce-frame{min-width:74px}
 `;
 
-/**
- * @typedef {{kind: string, at: number[], calls: number, ms: Record<string, number>}} SmallPlate  `ms`: by lane
- */
+/** @typedef {{kind: string, at: number[], calls: number, ms: Record<string, number>}} SmallPlate  `ms`: by lane */
 
 const [WIDTH, MAX_HEIGHT] = [86, 36];
 /** Separate calls are told apart if a part of the plate is at least this large, in percent of the width. */

@@ -17,9 +17,7 @@ import { isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
 /** Above it, boxes are drawn on a canvas. */
 export const MAX_SVG_BOXES = 1000;
 
-/**
- * @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, kind: keyof typeof SCENES}} Pane
- */
+/** @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, kind: keyof typeof SCENES}} Pane */
 
 /** Height of the titles and buttons at the top of a pane. */
 const INSET = 34;

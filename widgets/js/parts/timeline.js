@@ -22,9 +22,7 @@ export function backendsOf(frames, shown) {
   return { frames: found, lanes: lanesOf(Object.assign({}, ...found.map(({ times }) => times))) };
 }
 
-/**
- * @param {import("./ui.js").Ui} ui @param {(step: number) => void} go
- */
+/** @param {import("./ui.js").Ui} ui @param {(step: number) => void} go */
 export function makeBackendTable({ make: { h }, textButton }, go) {
   const element = h("table", { class: "ce-backends", hidden: true });
 
@@ -74,9 +72,7 @@ const BACKENDS = `
 .ce-backends td i{display:block;height:4px;min-width:1px}
 `;
 
-/**
- * @typedef {{name: string, frame: Frame, lane: string, length: number}} Row  without lane, its length is in calls
- */
+/** @typedef {{name: string, frame: Frame, lane: string, length: number}} Row  without lane, its length is in calls */
 
 const WIDTH = 1000;
 const HEIGHT = 14;

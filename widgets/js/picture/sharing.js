@@ -2,9 +2,7 @@
 
 /** @import { Buffer, Buffers } from "./buffers.js" */
 
-/**
- * @typedef {{shared: boolean, text: string}} Answer
- */
+/** @typedef {{shared: boolean, text: string}} Answer */
 
 /** @param {Buffers} shown @param {number} one @param {number} other @returns {Answer | null} null if there is no such buffer */
 export function whyNotShared(shown, one, other) {

@@ -11,9 +11,7 @@ import { attemptOf, beatsOf } from "./lens.js";
  * @import { Area, Cell } from "./cells.js"
  */
 
-/**
- * @typedef {{side: number, entry: number, area: Area, group: any, line: any}} Dock
- */
+/** @typedef {{side: number, entry: number, area: Area, group: any, line: any}} Dock */
 
 /** Size of the words of a tag, and its height, in pixels of the screen. */
 const [SIZE, TAG] = [12, 18];

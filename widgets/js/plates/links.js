@@ -9,9 +9,7 @@ import { PLATES, WORDS } from "./look.js";
  * @import { Make } from "../shared/elements.js"
  */
 
-/**
- * @typedef {{link: Link, group: any, texts: any[]}} DrawnLink
- */
+/** @typedef {{link: Link, group: any, texts: any[]}} DrawnLink */
 
 const LINE = PLATES.lines.height;
 /** Distance of a reason from the side of its link, as a share of its size. */

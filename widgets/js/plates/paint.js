@@ -240,9 +240,7 @@ function polyline(pen, points) {
   pen.lineTo(last.x, last.y);
 }
 
-/**
- * @typedef {Map<number, {kind: string | null, root: number}>} Done
- */
+/** @typedef {Map<number, {kind: string | null, root: number}>} Done */
 
 /** A layer that is gone is drawn this faintly. */
 const GONE = 0.14;

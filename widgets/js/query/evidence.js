@@ -1,8 +1,6 @@
 /** The observed pixels of an image: which are observed, and their values. All channels of a pixel change together. */
 
-/**
- * @typedef {{x: number[], observed: boolean[]}} Evidence
- */
+/** @typedef {{x: number[], observed: boolean[]}} Evidence */
 
 /** The positions of a pixel in all channels. @param {number[]} shape @param {number} column @param {number} row */
 function places([channels, height, width], column, row) {

@@ -51,9 +51,7 @@ function neighboursOf(steps, step) {
   return [...new Set(found)];
 }
 
-/**
- * @param {Head} head @param {(part: number) => Promise<Part>} unpackPart @returns {Recording}
- */
+/** @param {Head} head @param {(part: number) => Promise<Part>} unpackPart @returns {Recording} */
 export function openRecording(head, unpackPart) {
   /** Those used last are at the end. @type {Map<number, Part>} */
   const unpacked = new Map();
