@@ -30,6 +30,7 @@ from benchmarks.view_times import (
     view_table,
     views_to_json,
 )
+from benchmarks.watch_command import bench_watch
 from explorer.app.circuits import load_circuit
 from explorer.app.commands.console import notes, progress, results, say_note
 from explorer.compiler import record
@@ -51,6 +52,7 @@ bench.command("robustness")(bench_robustness)
 bench.command("sweep")(bench_sweep)
 bench.command("operators")(bench_operators)
 bench.command("pyjuice")(bench_pyjuice)
+bench.command("watch")(bench_watch)
 
 PARTS = ("pictures", "pages", "recording", "dashboard")
 """What `bench views` measures: pictures in Python, exported pages, what the recorder adds, and the dashboard."""

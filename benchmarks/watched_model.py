@@ -1,0 +1,304 @@
+"""One model, compiled with and without watching: is all the same, and is the trace true? Runs in a process of its own.
+
+`python -m benchmarks.watched_model NAME FILE.json [--build]` writes what was found. What Inductor does without being
+watched is heard here by other means than those of the adapter.
+"""
+
+import gc
+import json
+import logging
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch._inductor import config
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.graph import GraphLowering
+from torch._inductor.scheduler import Scheduler
+from torch.utils import _pytree as pytree
+
+import explorer
+from benchmarks.watch_models import KINDS, STAGES, WatchedModel, WatchResult, get_model
+from explorer.trace import Trace, Verdict, pairs_of
+from explorer.views.index import TraceIndex
+from explorer.views.score.calls import calls_at
+from explorer.views.score.seams import Seam, seams_at
+
+LOGGER = "torch._inductor.scheduler.__fusion"
+Parts = frozenset[str]
+"""The scheduler nodes that a kernel was made of."""
+
+
+@dataclass(slots=True)
+class GraphFacts:
+    """What Inductor itself told of a graph: its final kernels, and the pairs that it was asked about, in order."""
+
+    kernels: list[Parts] = field(default_factory=list[Parts])
+    answers: dict[frozenset[Parts], tuple[bool, str]] = field(default_factory=dict[frozenset[Parts], tuple[bool, str]])
+    """For each pair the last answer, and the reason that was logged with it."""
+
+
+@dataclass(slots=True)
+class PlainFacts:
+    """What was heard of a program that was compiled without watching: a code and facts for each graph."""
+
+    codes: list[str] = field(default_factory=list[str])
+    graphs: list[GraphFacts] = field(default_factory=list[GraphFacts])
+    outputs: tuple[torch.Tensor, ...] = ()
+    seconds: float = 0.0
+
+
+def measure_watched(model: WatchedModel, build: bool = False) -> WatchResult:
+    """Compile a model three times: heard, watched and plain; the last two are timed. C++ is built with `build` only."""
+    torch.manual_seed(0)
+    module, inputs = model.make()
+    module.train(model.is_training)
+    building = nullcontext() if build else patch.object(AsyncCompile, "cpp_pybinding", lambda *_: lambda *_: None)
+
+    def run(program: Callable[..., Any]) -> tuple[torch.Tensor, ...]:
+        torch.manual_seed(0)
+        with nullcontext() if model.is_training else torch.no_grad():
+            outputs = [one for one in pytree.tree_leaves(program(*inputs)) if isinstance(one, torch.Tensor)]
+            if model.is_training:
+                torch.stack([one.float().sum() for one in outputs if one.requires_grad]).sum().backward()
+        gradients = [one.grad for one in module.parameters() if one.grad is not None]
+        module.zero_grad()
+        return tuple(one.detach() for one in (*outputs, *gradients))
+
+    def plain() -> tuple[torch.Tensor, ...]:
+        torch._dynamo.reset()
+        return run(torch.compile(module))
+
+    with building, TemporaryDirectory() as folder:
+        with hearing() as heard:
+            heard.outputs = plain()
+        with collecting() as watched_codes:
+            torch._dynamo.reset()
+            gc.collect()
+            started = process_time()
+            with explorer.watching() as traces:
+                outputs = run(torch.compile(module))
+            watched_seconds = process_time() - started
+        with collecting() as plain_codes:
+            torch._dynamo.reset()
+            gc.collect()
+            started = process_time()
+            plain()
+            plain_seconds = process_time() - started
+        torch._dynamo.reset()
+        files = [Path(folder, f"{number}.trace.json.gz") for number in range(len(traces))]
+        for file, trace in zip(files, traces, strict=True):
+            trace.save(file)
+        loaded = [Trace.load(file) for file in files]
+        file_bytes = sum(file.stat().st_size for file in files)
+    wrong = [note for trace in loaded for step in trace.steps for note in step.notes]
+    if _comparable(heard.codes) != _comparable(plain_codes):
+        wrong.append("without watching, Inductor writes other code in another run")
+    seams: Counter[str] = Counter()
+    same_kernels = len(loaded) == len(heard.graphs)
+    for trace, facts in zip(loaded, heard.graphs, strict=False):
+        same_kernels = same_kernels and set(replay(trace)) == set(facts.kernels)
+        found, strange = judge_seams(trace, facts)
+        seams.update(found)
+        wrong += strange
+    return WatchResult(
+        model.name,
+        model.family,
+        len(loaded),
+        dict(calls_of(loaded)),
+        _comparable(heard.codes) == _comparable(watched_codes),
+        all(map(torch.equal, heard.outputs, outputs)) if build else None,
+        sum(len(facts.kernels) for facts in heard.graphs),
+        same_kernels,
+        dict(seams),
+        wrong,
+        plain_seconds,
+        watched_seconds,
+        file_bytes,
+    )
+
+
+# ---------------------------------------------------------------------- what Inductor does
+
+
+@contextmanager
+def collecting() -> Generator[list[str]]:
+    """Collect the code of each graph that is compiled inside."""
+    codes: list[str] = []
+    with patch.object(GraphLowering, "save_output_code", codes.append):
+        yield codes
+
+
+@contextmanager
+def hearing() -> Generator[PlainFacts]:
+    """Hear what Inductor decides, from its log, its questions and the last list of nodes; nothing of the adapter."""
+    heard = PlainFacts()
+    logged: list[Any] = []
+    asked: dict[frozenset[Parts], tuple[bool, str]] = {}
+    original = Scheduler.can_fuse
+
+    def can_fuse(scheduler: Any, one: Any, other: Any, *args: Any, **kwargs: Any) -> bool:
+        start = len(logged)
+        answer = bool(original(scheduler, one, other, *args, **kwargs))
+        names = {one.get_name(), other.get_name()}
+        reasons = [why for why in logged[start:] if {why.name1, why.name2} == names]
+        reason = (
+            str(reasons[-1].reason % reasons[-1].args if reasons[-1].args else reasons[-1].reason) if reasons else ""
+        )
+        asked[frozenset((parts_of(one), parts_of(other)))] = (answer, "" if answer else reason)
+        return answer
+
+    def finish(nodes: list[Any]) -> list[Any]:
+        heard.graphs.append(GraphFacts([parts_of(node) for node in nodes], dict(asked)))
+        asked.clear()
+        return nodes
+
+    class Log(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if type(record.msg).__name__ == "WhyNoFuse":
+                logged.append(record.msg)
+
+    logger, handler = logging.getLogger(LOGGER), Log()
+    level, propagate = logger.level, logger.propagate
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        with (
+            patch.object(Scheduler, "can_fuse", can_fuse),
+            config.patch(_post_fusion_custom_pass=finish),
+            collecting() as heard.codes,
+        ):
+            yield heard
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+def parts_of(node: Any) -> Parts:
+    """The names of the nodes that a scheduler node was made of."""
+    return frozenset(part.get_name() for part in node.get_nodes())
+
+
+def _comparable(codes: Sequence[str]) -> list[str]:
+    """Codes without their first line, which counts compilations."""
+    return [code.partition("\n")[2] for code in codes]
+
+
+# ---------------------------------------------------------------------- what the trace says
+
+
+def replay(trace: Trace) -> list[Parts]:
+    """The kernels that the fused pairs of a trace lead to, from the nodes behind lowering; nothing else is used."""
+    groups = {
+        number: frozenset((str(record.about["name"]),))
+        for number, record in trace.graph_at("lower").nodes.items()
+        if record.kind != "input"
+    }
+    for step in trace.steps:
+        if step.pass_name != "fuse":
+            continue
+        before = dict(groups)
+        joined = {number: {number} for number in groups}
+        for pair in pairs_of(step):
+            if pair.verdict is Verdict.FUSED:
+                both = joined[pair.one] | joined[pair.other]
+                joined.update(dict.fromkeys(both, both))
+        for rewrite in step.applied:
+            members = joined[rewrite.removed[0]]
+            if members != set(rewrite.removed):
+                raise ValueError(f"step {step.index}: the pairs lead to {members}, and not to {rewrite.removed}")
+            for number in members:
+                del groups[number]
+            groups[rewrite.added[0]] = frozenset().union(*(before[number] for number in members))
+    return list(groups.values())
+
+
+def judge_seams(trace: Trace, facts: GraphFacts) -> tuple[Counter[str], list[str]]:
+    """Count the seams behind the last round of fusion by kind, and list those that Inductor itself contradicts."""
+    last = max((step.index for step in trace.steps if step.pass_name == "fuse"), default=None)
+    if last is None:
+        return Counter(), []
+    index = TraceIndex(trace)
+    calls = trace.graph_at(last).nodes
+    order = [call.node for call in calls_at(index, last)]
+    found: Counter[str] = Counter()
+    wrong: list[str] = []
+    seen: dict[frozenset[Parts], Seam] = {}
+    for seam in seams_at(index, last):
+        one, other = (frozenset(str(calls[order[at]].about["name"]).split("_")) for at in (seam.one, seam.other))
+        pair = frozenset((one, other))
+        if pair in seen:
+            wrong.append(f"two seams between {_named(pair)}: {seen[pair].text}; {seam.text}")
+        seen[pair] = seam
+        found[KINDS[seam.kind]] += 1
+        asked = [known for known in facts.answers if all(any(part <= whole for part in known) for whole in pair)]
+        if seam.kind == "untried" and any(_covers(known, pair) for known in asked):
+            wrong.append(f"never tried, but Inductor was asked about {_named(pair)}")
+    final = set(facts.kernels)
+    for pair, (fits, reason) in facts.answers.items():
+        if not pair <= final or len(pair) != 2:
+            continue
+        seam = seen.get(pair)
+        kind, words = (seam.kind, seam.words) if seam else ("no seam", "")
+        expected = ("put-off",) if fits else ("refused", "put-off") if reason else ("silent",)
+        if kind in ("next", "later"):  # what is called as one function is shown as that
+            continue
+        if kind not in expected or (kind == "refused" and words != reason):
+            wrong.append(f"Inductor of {_named(pair)}: {fits}, {reason!r}; the seam: {kind}, {words!r}")
+    return found, wrong
+
+
+def _covers(known: frozenset[Parts], pair: frozenset[Parts]) -> bool:
+    """Whether a question was about a part of each of two kernels."""
+    one, other = pair if len(pair) == 2 else (*pair, *pair)
+    first, second = known if len(known) == 2 else (*known, *known)
+    return (first <= one and second <= other) or (first <= other and second <= one)
+
+
+def _named(pair: frozenset[Parts]) -> str:
+    return " | ".join(sorted("_".join(sorted(part)) for part in pair))
+
+
+def calls_of(traces: Sequence[Trace]) -> Mapping[str, int]:
+    """Calls at capture, behind lowering, behind the last round and at the end, over all graphs."""
+    found: Counter[str] = Counter()
+    for trace in traces:
+        last = [step.index for step in trace.steps if step.pass_name in ("lower", "fuse")]
+        at = (0, last[0], last[-1], -1) if last else (0,)
+        found.update({stage: trace.stats(step)["calls"] for stage, step in zip(STAGES, at, strict=False)})
+    return found
+
+
+def warm_up() -> None:
+    """Compile something small with and without watching: the first time imports modules."""
+    linear, x = torch.nn.Linear(2, 2), torch.ones(2, 2)
+    with patch.object(AsyncCompile, "cpp_pybinding", lambda *_: lambda *_: None), torch.no_grad():
+        torch.compile(linear)(x)
+        torch._dynamo.reset()
+        with explorer.watching():
+            torch.compile(linear)(x)
+
+
+def main(name: str, file: str, build: bool) -> None:
+    """Measure a model, and write the result."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    with config.patch(compile_threads=1, force_disable_caches=not build):
+        warm_up()
+        found = measure_watched(get_model(name), build)
+    Path(file).write_text(json.dumps(asdict(found)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], "--build" in sys.argv[3:])
