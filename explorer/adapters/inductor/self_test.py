@@ -77,8 +77,8 @@ def self_test() -> SelfTest:
     finally:
         torch._dynamo.reset()
     heard = session.compilations[0] if session.compilations else None
-    if heard is not None and heard.missed:
-        error = error or " ".join(heard.missed)
+    if heard is not None:
+        error = heard.error or error or " ".join(heard.missed)
     return SelfTest(torch.__version__, tuple(_hooks_of(heard)), error)
 
 
