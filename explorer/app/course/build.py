@@ -21,7 +21,7 @@ from explorer.errors import CircuitError, FileFormatError, unknown_name
 from explorer.files import replace_file
 
 LESSONS = "[0-9][0-9]_*.ipynb"
-CELL_SECONDS = 120
+CELL_SECONDS = 300
 BEGIN = "from explorer.app.course.recorder import CourseRecorder as _course\n_course = _course()\n_course.begin()"
 END = "_course.end()"
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
