@@ -49,7 +49,6 @@ export function makeLoading(page) {
 /** @typedef {ReturnType<typeof makeLoading>} Loading */
 
 export const STYLE = `
-.ce-busy .ce-stage{opacity:.45}
 .ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
 .ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
 .ce-wait{position:absolute;left:50%;top:12px;transform:translateX(-50%);z-index:4;display:flex;align-items:center;gap:8px;padding:5px 6px 5px 12px;border:1px solid var(--ce-line);border-radius:8px;background:var(--ce-panel);box-shadow:0 2px 10px var(--ce-shade)}
