@@ -17,7 +17,7 @@ class WhyNoFuse:
 
 
 def test_a_refusal_with_nodes_has_their_names() -> None:
-    heard = HeardCompilation("infer", fx.Graph(), {}, {}, {})
+    heard = HeardCompilation(fx.Graph(), {}, {}, {})
     heard.scheduling = HeardScheduling((), (), {}, (), (), 0.0, rounds=[HeardRound()])
     session = Session(compilations=[heard], current=heard)
     session.logged(WhyNoFuse("op0", "op1", "%d nodes between", 2), ())
