@@ -31,7 +31,15 @@ PICTURES = {
     "operators": ("circuit=squared&step=1", "light", TALL, ("Operators",)),
     "gallery": ("", "light", PLAIN, ()),
     "slide": ("circuit=digits&slides=fold", "dark", PLAIN, ()),
+    "watching": ("circuit=model.trace.json.gz&step=30", "light", PLAIN, ()),
 }
+WATCHED = """
+import sys, torch, explorer
+from torch import nn
+model = nn.Sequential(nn.Linear(32, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 10), nn.Softmax(-1)).eval()
+explorer.watch(model, torch.randn(8, 32)).save(sys.argv[1])
+"""
+"""The model of docs/watching.md."""
 
 
 def main() -> None:
@@ -45,6 +53,8 @@ def main() -> None:
     explorer = [sys.executable, "-m", "explorer.app"]
     trained = Path(tempfile.mkdtemp()) / "digits.pt"
     subprocess.run([*explorer, "train", "digits", "--epochs=10", f"--out={trained}"], check=True)
+    watched = trained.with_name("model.trace.json.gz")
+    subprocess.run([sys.executable, "-c", WATCHED, str(watched)], check=True)
     server = subprocess.Popen([*explorer, "serve", "--no-show", f"--port={port}", f"--folder={trained.parent}"])
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     try:
