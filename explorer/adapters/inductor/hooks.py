@@ -124,10 +124,9 @@ def _install() -> ExitStack:
 
     stack = ExitStack()
     _wrap(stack, compiling, "compile_fx", _compile_fx)
-    for name in RECURSIVE:
+    for name in (*RECURSIVE, PARTITIONER):
         if hasattr(compiling, name):
-            _wrap(stack, compiling, name, _recursive)
-    _wrap(stack, compiling, PARTITIONER, _partition)
+            _wrap(stack, compiling, name, _partition if name == PARTITIONER else _recursive)
     _wrap(stack, GraphTransformObserver, "__enter__", _enter)
     _wrap(stack, GraphTransformObserver, "__exit__", _exit)
     logger, handler = logging.getLogger(LOGGER), _FusionLog()
@@ -166,8 +165,10 @@ def _compile_fx(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         or not isinstance(args[0], fx.GraphModule)
     ):
         return original(*args, **kwargs)
-    heard = session.begin(args[0])
-    inner = kwargs.pop("inner_compile", None) or inspect.signature(original).parameters["inner_compile"].default
+    heard, known = session.begin(args[0]), inspect.signature(original).parameters
+    if "inner_compile" not in known:
+        return session.compile(heard, original, *args, **kwargs)
+    inner = kwargs.pop("inner_compile", known["inner_compile"].default)
 
     def compile_part(graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
         """Compile a part of a training step, backward perhaps later, and in a thread of the autograd engine."""
