@@ -10,7 +10,7 @@ import logging
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from torch.utils import _pytree as pytree
 
 import explorer
 from benchmarks.watch_models import KINDS, STAGES, WatchedModel, WatchResult, get_model
-from explorer.trace import Trace, Verdict, pairs_of
+from explorer.trace import NodeRecord, Step, Trace, Verdict, pairs_of
 from explorer.views.index import TraceIndex
 from explorer.views.score.calls import calls_at
 from explorer.views.score.seams import Seam, seams_at
@@ -104,10 +104,11 @@ def measure_watched(model: WatchedModel, build: bool = False) -> WatchResult:
     if _comparable(heard.codes) != _comparable(plain_codes):
         wrong.append("without watching, Inductor writes other code in another run")
     seams: Counter[str] = Counter()
-    same_kernels = len(loaded) == len(heard.graphs)
-    for trace, facts in zip(loaded, heard.graphs, strict=False):
-        same_kernels = same_kernels and set(replay(trace)) == set(facts.kernels)
-        found, strange = judge_seams(trace, facts)
+    fusions = [fusion for trace in loaded for fusion in fusions_of(trace)]
+    same_kernels = len(fusions) == len(heard.graphs)
+    for fusion, facts in zip(fusions, heard.graphs, strict=False):
+        same_kernels = same_kernels and set(fusion.groups.values()) == set(facts.kernels)
+        found, strange = judge_seams(fusion, facts)
         seams.update(found)
         wrong += strange
     return WatchResult(
@@ -198,52 +199,69 @@ def _comparable(codes: Sequence[str]) -> list[str]:
 # ---------------------------------------------------------------------- what the trace says
 
 
-def replay(trace: Trace) -> list[Parts]:
-    """The kernels that the fused pairs of a trace lead to, from the nodes behind lowering; nothing else is used."""
-    groups = {
-        number: frozenset((str(record.about["name"]),))
-        for number, record in trace.graph_at("lower").nodes.items()
-        if record.kind != "input"
-    }
-    for step in trace.steps:
-        if step.pass_name != "fuse":
-            continue
-        before = dict(groups)
-        joined = {number: {number} for number in groups}
-        for pair in pairs_of(step):
-            if pair.verdict is Verdict.FUSED:
-                both = joined[pair.one] | joined[pair.other]
-                joined.update(dict.fromkeys(both, both))
-        for rewrite in step.applied:
-            members = joined[rewrite.removed[0]]
-            if members != set(rewrite.removed):
-                raise ValueError(f"step {step.index}: the pairs lead to {members}, and not to {rewrite.removed}")
-            for number in members:
-                del groups[number]
-            groups[rewrite.added[0]] = frozenset().union(*(before[number] for number in members))
-    return list(groups.values())
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """The fusion of a graph as a trace tells it: its last step, and the parts of each call that is left, by number."""
+
+    trace: Trace
+    last: int
+    groups: Mapping[int, Parts]
 
 
-def judge_seams(trace: Trace, facts: GraphFacts) -> tuple[Counter[str], list[str]]:
+def fusions_of(trace: Trace) -> Iterator[Fusion]:
+    """Replay the fused pairs of a trace, from the calls behind lowering; nothing else is used.
+
+    A training step has two graphs: its forward part, and behind it its backward part. Raises: ValueError if the pairs
+    of a step do not lead to what it merged.
+    """
+    lowered = [step.index for step in trace.steps if step.pass_name == "lower"]
+    for begin, end in zip(lowered, [*lowered[1:], len(trace.steps)], strict=True):
+        nodes = trace.graph_at(begin).nodes
+        added = [number for rewrite in trace.steps[begin].applied for number in rewrite.added]
+        groups = {number: frozenset((_name_of(nodes[number]),)) for number in added}
+        last = begin
+        for step in trace.steps[begin:end]:
+            if step.pass_name == "fuse":
+                last = step.index
+                _fuse(step, groups)
+        yield Fusion(trace, last, groups)
+
+
+def _name_of(record: NodeRecord) -> str:
+    """The name of a scheduler node; in a training step, that of its part is before it."""
+    return str(record.about["name"]).rpartition("/")[2]
+
+
+def _fuse(step: Step, groups: dict[int, Parts]) -> None:
+    """Join the groups that the fused pairs of a round lead to."""
+    joined = {number: {number} for number in groups}
+    for pair in pairs_of(step):
+        if pair.verdict is Verdict.FUSED:
+            both = joined[pair.one] | joined[pair.other]
+            joined.update(dict.fromkeys(both, both))
+    for rewrite in step.applied:
+        members = joined[rewrite.removed[0]]
+        if members != set(rewrite.removed):
+            raise ValueError(f"step {step.index}: the pairs lead to {members}, and not to {rewrite.removed}")
+        groups[rewrite.added[0]] = frozenset[str]().union(*(groups.pop(number) for number in members))
+
+
+def judge_seams(fusion: Fusion, facts: GraphFacts) -> tuple[Counter[str], list[str]]:
     """Count the seams behind the last round of fusion by kind, and list those that Inductor itself contradicts."""
-    last = max((step.index for step in trace.steps if step.pass_name == "fuse"), default=None)
-    if last is None:
-        return Counter(), []
-    index = TraceIndex(trace)
-    calls = trace.graph_at(last).nodes
-    order = [call.node for call in calls_at(index, last)]
+    index = TraceIndex(fusion.trace)
+    order = [call.node for call in calls_at(index, fusion.last)]
     found: Counter[str] = Counter()
     wrong: list[str] = []
     seen: dict[frozenset[Parts], Seam] = {}
-    for seam in seams_at(index, last):
-        one, other = (frozenset(str(calls[order[at]].about["name"]).split("_")) for at in (seam.one, seam.other))
-        pair = frozenset((one, other))
+    for seam in seams_at(index, fusion.last):
+        if order[seam.one] not in fusion.groups or order[seam.other] not in fusion.groups:
+            continue  # of the other part of a training step
+        pair = frozenset((fusion.groups[order[seam.one]], fusion.groups[order[seam.other]]))
         if pair in seen:
             wrong.append(f"two seams between {_named(pair)}: {seen[pair].text}; {seam.text}")
         seen[pair] = seam
         found[KINDS[seam.kind]] += 1
-        asked = [known for known in facts.answers if all(any(part <= whole for part in known) for whole in pair)]
-        if seam.kind == "untried" and any(_covers(known, pair) for known in asked):
+        if seam.kind == "untried" and any(_covers(known, pair) for known in facts.answers):
             wrong.append(f"never tried, but Inductor was asked about {_named(pair)}")
     final = set(facts.kernels)
     for pair, (fits, reason) in facts.answers.items():

@@ -15,7 +15,7 @@ import explorer
 from benchmarks import watch_models
 from benchmarks.watch_command import cells_of, measure_apart
 from benchmarks.watch_models import MODELS, TRAIN, WatchResult, get_model
-from benchmarks.watched_model import GraphFacts, collecting, hearing, judge_seams, replay
+from benchmarks.watched_model import GraphFacts, collecting, fusions_of, hearing, judge_seams
 from explorer.app.cli import app
 from explorer.trace import Trace
 from tests.adapters.models import head
@@ -56,9 +56,10 @@ def test_a_model_is_compiled_apart_and_equal() -> None:
 
 def test_fused_pairs_lead_to_the_kernels_of_inductor(heard: tuple[Trace, GraphFacts, list[str], list[str]]) -> None:
     trace, facts, codes, watched = heard
-    assert set(replay(trace)) == set(facts.kernels)
+    [fusion] = fusions_of(trace)
+    assert set(fusion.groups.values()) == set(facts.kernels)
     assert [code.partition("\n")[2] for code in codes] == [code.partition("\n")[2] for code in watched]
-    seams, wrong = judge_seams(trace, facts)
+    seams, wrong = judge_seams(fusion, facts)
     assert wrong == []
     assert sum(seams.values()) > 0
 
@@ -68,7 +69,7 @@ def test_a_seam_that_inductor_contradicts_is_found(heard: tuple[Trace, GraphFact
     pair = frozenset(facts.kernels[:2])
     assert pair not in facts.answers
     asked = replace(facts, answers={**facts.answers, pair: (False, "no such reason")})
-    wrong = judge_seams(trace, asked)[1]
+    wrong = judge_seams(next(fusions_of(trace)), asked)[1]
     assert wrong
     assert all("Inductor" in one for one in wrong)
 
