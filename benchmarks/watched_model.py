@@ -44,7 +44,7 @@ class GraphFacts:
 
     kernels: list[Parts] = field(default_factory=list[Parts])
     answers: dict[frozenset[Parts], tuple[bool, str]] = field(default_factory=dict[frozenset[Parts], tuple[bool, str]])
-    """For each pair the last answer, and the reason that was logged with it."""
+    """For each pair the last answer, and the reason that was logged with it, or behind it: for a cycle."""
 
 
 @dataclass(slots=True)
@@ -143,19 +143,16 @@ def collecting() -> Generator[list[str]]:
 def hearing() -> Generator[PlainFacts]:
     """Hear what Inductor decides, from its log, its questions and the last list of nodes; nothing of the adapter."""
     heard = PlainFacts()
-    logged: list[Any] = []
     asked: dict[frozenset[Parts], tuple[bool, str]] = {}
     original = Scheduler.can_fuse
 
     def can_fuse(scheduler: Any, one: Any, other: Any, *args: Any, **kwargs: Any) -> bool:
-        start = len(logged)
+        pair = frozenset((parts_of(one), parts_of(other)))
+        asked.pop(pair, None)
         answer = bool(original(scheduler, one, other, *args, **kwargs))
-        names = {one.get_name(), other.get_name()}
-        reasons = [why for why in logged[start:] if {why.name1, why.name2} == names]
-        reason = (
-            str(reasons[-1].reason % reasons[-1].args if reasons[-1].args else reasons[-1].reason) if reasons else ""
-        )
-        asked[frozenset((parts_of(one), parts_of(other)))] = (answer, "" if answer else reason)
+        if answer:
+            asked[pair] = (True, "")
+        asked.setdefault(pair, (False, ""))
         return answer
 
     def finish(nodes: list[Any]) -> list[Any]:
@@ -165,8 +162,10 @@ def hearing() -> Generator[PlainFacts]:
 
     class Log(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if type(record.msg).__name__ == "WhyNoFuse":
-                logged.append(record.msg)
+            why: Any = record.msg
+            if type(why).__name__ == "WhyNoFuse":
+                pair = frozenset(frozenset(name.split("_")) for name in (why.name1, why.name2))
+                asked[pair] = (False, str(why.reason % why.args if why.args else why.reason))
 
     logger, handler = logging.getLogger(LOGGER), Log()
     level, propagate = logger.level, logger.propagate
