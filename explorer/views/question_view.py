@@ -1,7 +1,5 @@
 """A question as plain data: the pictures that ask and answer it, and the feedback on each answer."""
 
-from collections.abc import Mapping
-
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
 from explorer.views.predicting import CLICKED, Question, check, hint, layers_left, noun_of, together, why_apart
@@ -17,13 +15,10 @@ from explorer_widgets.schema import (
     QuestionView,
 )
 
-REVEALED: Mapping[str, GroupBy] = {"fold-with": "fold", "fused-with": "score"}
-"""The grouping of the picture that shows the answer, where it is another one than that of the question."""
-
 
 def question_view(index: TraceIndex, question: Question) -> QuestionView:
     """Return the question with its answers, so that they can be checked without Python."""
-    reveal = REVEALED.get(question.kind, question.group_by)
+    reveal: GroupBy = "fold" if question.kind == "fold-with" else question.group_by
     asking = _picture(index, question.after_step, "plain", "kind", question.group_by)
     shown = _picture(index, question.step, "diff", "change", reveal)
     view: QuestionView = {

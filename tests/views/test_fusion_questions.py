@@ -48,11 +48,12 @@ def test_a_call_that_stays_alone_has_an_empty_answer() -> None:
     assert check(index, question, [13]).text.startswith("Not these: 13. Call 13: put off")
 
 
-def test_the_answer_is_shown_as_a_score_with_the_new_call_selected() -> None:
+def test_the_answer_shows_the_new_call_and_nothing_of_later_rounds() -> None:
+    """The seams of a score would tell what is fused next."""
     index = compiled_index()
     view = question_view(index, question_about(index, "fused-with"))
     assert (view["asking"]["group_by"], view["asking"]["selection"]) == ("plates", ["n13"])
-    assert (view["revealing"]["group_by"], view["revealing"]["selection"]) == ("score", ["n20"])
+    assert (view["revealing"]["group_by"], view["revealing"]["selection"]) == ("plates", ["n20"])
     clicks = view.get("clicks")
     assert clicks is not None
     assert (clicks["noun"], clicks["about"], clicks["wanted"]) == ("Call", 13, [12])
