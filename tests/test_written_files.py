@@ -24,7 +24,9 @@ WRITTEN_OTHERWISE = {
     "explorer/files.py",
     "explorer/runtime/native/build.py",  # a library in a folder of its own, which is renamed
     "explorer/app/commands/workers.py",  # /dev/null
-    "benchmarks/browser_times.py",  # in a temporary folder, as the adapters that run another compiler in a process
+    "benchmarks/browser_times.py",  # in a temporary folder, as all that follow
+    "benchmarks/watch_command.py",
+    "benchmarks/watched_model.py",
     "explorer/adapters/onnx/replay.py",
     "explorer/adapters/onnx/watching.py",
     "explorer/adapters/xla/recording.py",

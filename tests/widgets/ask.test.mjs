@@ -14,6 +14,7 @@ test("a click in the picture answers the question below it, in one model", () =>
   const [first, second] = JSON.parse(own.picture).nodes.map(({ id }) => id);
   const place = { step: 0, mode: "after", colour_by: "kind", group_by: "none", selection: [] };
   const clicks = {
+    noun: "Layer",
     boxes: { [first]: 1, [second]: 2 },
     about: 1,
     wanted: [2],

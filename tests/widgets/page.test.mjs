@@ -202,6 +202,7 @@ test("a question is answered in its picture, shows the step and goes back", asyn
     asking: place(0, "after", ["sum"]),
     revealing: place(2, "diff", ["cpt"]),
     clicks: {
+      noun: "Layer",
       boxes: { input: 1, product: 2, sum: 3 },
       about: 3,
       wanted: [2],
