@@ -192,7 +192,8 @@ class Step:
         judged = bool(self.lost or self.refusals) or any(match.score for match in self.matches)
         if not judged or any(rewrite.rule == GROUPING for rewrite in self.rewrites):
             return None
-        return sum(len(rewrite.removed) - 1 for rewrite in self.rewrites), len(self.matches)
+        fused = sum(len(rewrite.removed) - 1 for rewrite in self.rewrites)
+        return min(fused, len(self.matches)), len(self.matches)  # a call may be copied into several others
 
     @property
     def matters(self) -> bool:
