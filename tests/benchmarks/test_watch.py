@@ -45,6 +45,7 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trace, Gra
         yield traces[0], facts.graphs[0], facts.codes, codes
 
 
+@pytest.mark.fuzz
 def test_a_model_is_compiled_apart_and_equal() -> None:
     row = measure_apart(get_model("sum-chain"), build=False, seconds=1800)
     assert row.ok, row
