@@ -93,7 +93,7 @@ def _names(every: Sequence[Call], lanes: Lanes) -> Iterator[ScoreMarkView]:
     yield text_mark("n-calls", 12, lanes.calls + 30, "Calls", bold=True, fixed=True, size=13)
     yield text_mark("n-count", 12, lanes.calls + 47, plural(count_of(calls), "call"), ink="muted", fixed=True)
     if inside:
-        words = f"{inside:,} kept inside"
+        words = f"{inside:,} inside so far"
         yield text_mark("n-inside", 12, lanes.calls + 63, words, ink="muted", fixed=True)
     yield text_mark("n-seams", 12, lanes.seams + 12, "Seams", bold=True, fixed=True, size=13)
     yield text_mark("n-why", 12, lanes.seams + 29, "why not one call", ink="muted", size=11, fixed=True)
