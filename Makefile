@@ -20,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help explore test lint format types contracts js fresh fresh-in-one-piece pytest fuzz peer fix bench course
+.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer fix bench course
 .PHONY: pictures clean distclean
 
 help: ## List the targets
@@ -29,10 +29,10 @@ help: ## List the targets
 explore: $(VENV)/.ready-explore ## Set up; build, compile, record and train the digits circuit; open the dashboard
 	$(BIN)/circuit-explorer explore
 
-# Types take a minute and a half, while `fresh` mostly waits for pip: it runs beside the tests, which print all the time.
-test: lint format ## Set up, then run every check; stops at the first that fails
-	@$(MAKE) -j2 types contracts js
-	@$(MAKE) -j2 pytest fresh-in-one-piece
+# The tests wait for pages and servers a fifth of their time, and `fresh` for pip: the other checks run beside them. The
+# tests print all the time, so the others print what they found once they are through.
+test: lint format ## Set up, then run every check
+	@$(MAKE) -j2 pytest others-in-one-piece
 
 lint: $(VENV)/.ready-test ## ruff: likely mistakes, docstrings, annotations
 	$(BIN)/ruff check
@@ -52,8 +52,8 @@ js: $(VENV)/.ready-test ## the sources of the views: types, format; are the bund
 fresh: ## the built wheel in new environments outside the checkout: without extras, then with [digits,ui]
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" FRESH="$(FRESH)" bash scripts/fresh.sh
 
-fresh-in-one-piece:
-	@printed=$$($(MAKE) fresh 2>&1); failed=$$?; printf '\n%s\n' "$$printed"; exit $$failed
+others-in-one-piece:
+	@printed=$$($(MAKE) types contracts js fresh 2>&1); failed=$$?; printf '\n%s\n' "$$printed"; exit $$failed
 
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
 	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST)

@@ -11,7 +11,7 @@ TOGETHER: dict[str, tuple[str, ...]] = {
         "tests/browser/test_many_readers.py",
     ),
     "Chromium": ("tests/browser/", "tests/widgets/"),
-    "functions that Inductor builds": ("tests/adapters/test_watch.py",),
+    "functions that Inductor builds": ("tests/adapters/", "tests/benchmarks/test_watch.py"),
     "a kernel": ("tests/notebooks/test_notebooks.py",),
     "exported models": (
         "tests/tensor/test_models.py",

@@ -12,13 +12,19 @@ from torch._inductor import config
 from tests.needed import is_missing
 
 
+def folder_of_inductor(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One folder for all workers: a precompiled header takes eight seconds, and whoever needs it waits for its lock."""
+    base = tmp_path_factory.getbasetemp()
+    return str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "inductor")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def built_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Functions are built in a folder of the tests, once, and without a pool of processes that would outlive them."""
     if shutil.which(os.environ.get("CXX", "g++")) is None:
         is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
     with pytest.MonkeyPatch.context() as patch, config.patch(compile_threads=1):
-        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", folder_of_inductor(tmp_path_factory))
         yield
 
 

@@ -1,9 +1,5 @@
 """The self-test says what is heard of the installed torch, and what is not."""
 
-import os
-import shutil
-from collections.abc import Iterator
-
 import pytest
 from torch._inductor import config
 from typer.testing import CliRunner
@@ -11,20 +7,10 @@ from typer.testing import CliRunner
 from explorer.adapters.inductor.listening import Session
 from explorer.adapters.inductor.self_test import self_test
 from explorer.app.cli import app
-from tests.needed import is_missing
+from tests.adapters.models import built_here  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 """What Inductor imports uses deprecated parts of PyTorch."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def built_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Functions are built once, in a folder of the tests, and without a pool of processes."""
-    if shutil.which(os.environ.get("CXX", "g++")) is None:
-        is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
-    with pytest.MonkeyPatch.context() as patch, config.patch(compile_threads=1):
-        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
-        yield
 
 
 def test_every_hook_of_the_installed_torch_is_heard() -> None:

@@ -14,6 +14,7 @@ from torch._inductor import config
 from explorer.adapters import watch, watching
 from explorer.errors import CircuitError
 from explorer.trace import Trace
+from tests.adapters.models import folder_of_inductor
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 """What Inductor imports uses deprecated parts of PyTorch."""
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 def compiled_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Code is written into a folder of the tests, and no pool of processes is started."""
     with pytest.MonkeyPatch.context() as patch, config.patch(compile_threads=1):
-        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", folder_of_inductor(tmp_path_factory))
         yield
 
 

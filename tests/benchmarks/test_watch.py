@@ -18,7 +18,7 @@ from benchmarks.watch_models import MODELS, TRAIN, WatchResult, get_model
 from benchmarks.watched_model import GraphFacts, collecting, fusions_of, hearing, judge_seams
 from explorer.app.cli import app
 from explorer.trace import Trace
-from tests.adapters.models import head
+from tests.adapters.models import folder_of_inductor, head
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 """What Inductor imports uses deprecated parts of PyTorch."""
@@ -34,7 +34,7 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trace, Gra
         patch.object(AsyncCompile, "cpp_pybinding", lambda *_: lambda *_: None),
         torch.no_grad(),
     ):
-        environment.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+        environment.setenv("TORCHINDUCTOR_CACHE_DIR", folder_of_inductor(tmp_path_factory))
         torch._dynamo.reset()
         with hearing() as facts:
             torch.compile(module)(x)
