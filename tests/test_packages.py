@@ -113,6 +113,12 @@ def test_without_torch_a_public_name_says_what_to_install(used):
     assert last.endswith(f" needs torch, which is not installed; run: {install_command()}")
 
 
+def test_other_compilers_are_watched_with_torch_and_numpy_alone():
+    without = "import sys; sys.modules.update(dict.fromkeys(('graphviz', 'typer', 'rich', 'yaml')))\n"
+    result = command(code=f"{without}import explorer; explorer.watch, explorer.watching, explorer.watch_onnx")
+    assert not result.stderr
+
+
 @pytest.mark.parametrize("module", ["explorer", "explorer.app"])
 def test_the_package_runs_the_command(module):
     result = command(code=f"import runpy; runpy.run_module({module!r}, run_name='__main__')")

@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-import yaml
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from explorer.errors import CircuitError, FileFormatError, ValueRangeError, check_name
 from explorer.files import replace_file
 from explorer.passes import Listed
+
+if TYPE_CHECKING:
+    import yaml
 
 
 class ConvergenceMode(Enum):
@@ -138,31 +139,10 @@ MAX_DEPTH = 8
 E = TypeVar("E", ConvergenceMode, DCERequiredMode, CompilationMode)
 
 
-class _Loader(yaml.SafeLoader):
-    """A loader without deep nesting, which exhausts the stack, and aliases, which multiply what a file contains."""
-
-    def __init__(self, text: str, where: str) -> None:
-        super().__init__(text)
-        self._where = where
-        self._depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Compose a node. Raises: FileFormatError for an alias, or a node that is nested too deeply."""
-        event = cast("yaml.Event", self.peek_event())  # pyright: ignore[reportUnknownMemberType]
-        line: int = event.start_mark.line + 1  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        location = f"{self._where}, line {line}"
-        if isinstance(event, yaml.AliasEvent):
-            raise FileFormatError(f"{location}: the alias *{event.anchor} is not read; repeat what it refers to")
-        if self._depth == MAX_DEPTH:
-            raise FileFormatError(f"{location}: nested deeper than {MAX_DEPTH} levels; expected {PIPELINE}")
-        self._depth += 1
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-
 def pipeline_to_yaml(pipeline: FunctionPassPipeline) -> str:
     """A pipeline as YAML, all keys of all passes."""
+    import yaml
+
     entries = [
         {
             "passName": config.pass_id,
@@ -185,8 +165,11 @@ def pipeline_from_yaml(text: str, known: Collection[str], where: str = "the pipe
         raise FileFormatError(
             f"{where} has {size / 2**10:.0f} kB, but at most {MAX_YAML_BYTES // 2**10} kB are read; expected {PIPELINE}"
         )
+    import yaml
+
     try:
-        root = _Loader(text, where).get_single_node()
+        _check_nesting(text, where)
+        root: Any = cast(Any, yaml).compose(text, yaml.SafeLoader)
     except yaml.YAMLError as error:
         raise FileFormatError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
     if root is None:
@@ -216,7 +199,27 @@ def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPip
     return found
 
 
-def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassConfig:
+def _check_nesting(text: str, where: str) -> None:
+    """Refuse deep nesting, which exhausts the stack, and aliases, which multiply what a file contains.
+
+    Raises: FileFormatError for either of the two; YAMLError for invalid YAML.
+    """
+    import yaml
+
+    depth = 0
+    events: Any = cast(Any, yaml).parse(text, yaml.SafeLoader)
+    for event in events:
+        location = f"{where}, line {event.start_mark.line + 1}"
+        if isinstance(event, yaml.AliasEvent):
+            raise FileFormatError(f"{location}: the alias *{event.anchor} is not read; repeat what it refers to")
+        if isinstance(event, yaml.NodeEvent) and depth == MAX_DEPTH:
+            raise FileFormatError(f"{location}: nested deeper than {MAX_DEPTH} levels; expected {PIPELINE}")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+
+
+def _entry(node: "yaml.Node", known: Collection[str], where: str) -> FunctionPassConfig:
+    import yaml
+
     location = _location_of(node, where)
     if not isinstance(node, yaml.MappingNode):
         raise FileFormatError(f"{location}: expected a map with the keys {', '.join(KEYS)}")
@@ -253,13 +256,15 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
         raise FileFormatError(f"{location}: {error}") from error
 
 
-def _text(node: yaml.Node, what: str, where: str) -> str:
+def _text(node: "yaml.Node", what: str, where: str) -> str:
+    import yaml
+
     if not isinstance(node, yaml.ScalarNode):
         raise FileFormatError(f"{_location_of(node, where)}: expected a string for {what}")
     return str(node.value)
 
 
-def _value(kind: type[E], node: yaml.Node, key: str, where: str) -> E:
+def _value(kind: type[E], node: "yaml.Node", key: str, where: str) -> E:
     text = _text(node, key, where)
     for member in kind:
         if member.value == text:
@@ -268,5 +273,5 @@ def _value(kind: type[E], node: yaml.Node, key: str, where: str) -> E:
     raise FileFormatError(f"{_location_of(node, where)}: unknown {key} {text!r}; known are: {known}")
 
 
-def _location_of(node: yaml.Node, where: str) -> str:
+def _location_of(node: "yaml.Node", where: str) -> str:
     return f"{where}, line {node.start_mark.line + 1}"
