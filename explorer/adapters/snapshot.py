@@ -1,6 +1,6 @@
 """The state of a watched compilation after a step: calls as records, what they move, and how to run it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,9 @@ from explorer.trace import (
 
 NO_CALLS = ("input", "view", "leaf")
 """The kinds of nodes that move no bytes by themselves."""
+BYTES = ("read_bytes", "bytes", "parameter_bytes")
+MAX_NAMES = 5
+"""Maximum number of operators that a title names, and of source lines of a call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +128,20 @@ class Running(nn.Module):
         return self.function(*arguments)
 
 
-BYTES = ("read_bytes", "bytes", "parameter_bytes")
+def size_of(kind: object) -> int:
+    """The bytes of a tensor by its type; 0 for other values."""
+    return kind.size_bytes if isinstance(kind, TensorType) else 0
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """Texts that are not empty, each once."""
+    return list(dict.fromkeys(filter(None, texts)))
+
+
+def title_of_call(operators: Sequence[str]) -> str:
+    """The title of a call that computes several operators."""
+    names = distinct(operators)
+    return " + ".join(names[:MAX_NAMES]) + (f" + {len(names) - MAX_NAMES} more" if names[MAX_NAMES:] else "")
 
 
 def parameter_record(name: str, kind: object) -> ParameterRecord:

@@ -1,9 +1,9 @@
 """The recorder of a compiler that is watched: states, and the changes, candidates and refusals between two of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.graph import Graph
@@ -26,6 +26,8 @@ from explorer.trace import (
     StepStarted,
     Trace,
 )
+
+K = TypeVar("K", int, str)
 
 
 class Candidate(NamedTuple):
@@ -59,6 +61,9 @@ class Round:
     refused: Sequence[tuple[int, int, str]] = ()
 
 
+NO_PAIRS = Round("")
+
+
 class Timeline(Recording):
     """Records the states of a compilation that somebody else drives."""
 
@@ -81,15 +86,11 @@ class Timeline(Recording):
         self, path: Sequence[Stage | str], after: WatchedSnapshot, seconds: float, changes: Sequence[Change] = ()
     ) -> None:
         """Record a state, and the changes that led to it."""
-        self._begin(path, dict.fromkeys(change.rule for change in changes))
-        self._find(changes, after)
-        self._rewrite(changes)
-        self._end(bool(changes), seconds, after)
+        self._record(path, [change.rule for change in changes], after, seconds, changes)
 
     def unchanged(self, path: Sequence[Stage | str], seconds: float) -> None:
         """Record a pass that changed nothing."""
-        self._begin(path, (str(path[-1]),))
-        self._end(False, seconds, self.snapshot)
+        self._record(path, [str(path[-1])], self.snapshot, seconds)
 
     def round(
         self,
@@ -101,51 +102,49 @@ class Timeline(Recording):
         changes: Sequence[Change] = (),
     ) -> None:
         """Record a round of a scheduler; `added` are the numbers of merged nodes by name, `changes` are no merges."""
-        self._begin(path, (one.rule,))
-        for number, pair in enumerate(one.candidates):
-            self._emit(MatchFound(number, one.rule, pair.one, (pair.one, pair.other), "", pair.score))
-        self._find(changes, after, len(one.candidates))
-        refusals = [refused(one.rule, *pair) for pair in one.refused]
-        refusals += [refused(one.rule, p.one, p.other, p.why) for p in one.candidates if p.why and p.winner is None]
-        if refusals:
-            self._emit(AttemptsRefused(tuple(refusals)))
-        for number, pair in enumerate(one.candidates):
-            if pair.winner is not None:
-                winner = one.candidates[pair.winner]
-                shared = next((node for node in pair[:2] if node in winner[:2]), pair.one)
-                self._emit(MatchLost(number, pair.winner, shared, "score", pair.why))
-        for merge in one.merges:
-            self._emit(Rewritten(merge.candidate, one.rule, merge.nodes, (added[merge.name],), 0.0))
-        self._rewrite(changes, len(one.candidates))
-        self._end(bool(one.merges or changes), seconds, after)
+        merged = [Rewritten(each.candidate, one.rule, each.nodes, (added[each.name],), 0.0) for each in one.merges]
+        self._record(path, [one.rule], after, seconds, changes, one, merged)
 
     def note(self, text: str) -> None:
         """Record a sentence about the last step."""
         self._emit(Noted(text))
 
-    def _begin(self, path: Sequence[Stage | str], rules: Any) -> None:
-        self._emit(StepStarted(StepPath.of(*path), self.level, tuple(rules)))
-
-    def _find(self, changes: Sequence[Change], after: WatchedSnapshot, first: int = 0) -> None:
-        """Record matches; a change that only adds nodes is about older nodes: a reader of them, one that they read."""
+    def _record(
+        self,
+        path: Sequence[Stage | str],
+        rules: Sequence[str],
+        after: WatchedSnapshot,
+        seconds: float,
+        changes: Sequence[Change] = (),
+        one: Round = NO_PAIRS,
+        merged: Sequence[Rewritten] = (),
+    ) -> None:
+        """Record a step. A change that only adds nodes is about older nodes: a reader of them, one that they read."""
+        self._emit(StepStarted(StepPath.of(*path), self.level, tuple(dict.fromkeys(rules))))
+        for number, pair in enumerate(one.candidates):
+            self._emit(MatchFound(number, one.rule, pair.one, (pair.one, pair.other), "", pair.score))
         old, new = self.snapshot.graph, after.graph
-        for number, one in enumerate(changes, first):
-            near = [user for node in one.added for user in (*new.users[node], *new.inputs[node]) if user in old.nodes]
-            nodes = one.matched or tuple(near[:1]) or tuple(old.nodes)[:1]
-            self._emit(MatchFound(number, one.rule, nodes[0], nodes))
-
-    def _rewrite(self, changes: Sequence[Change], first: int = 0) -> None:
-        for number, one in enumerate(changes, first):
-            self._emit(Rewritten(number, one.rule, one.removed, one.added, one.seconds, "", one.became))
-
-    def _end(self, changed: bool, seconds: float, after: WatchedSnapshot) -> None:
-        self._emit(StepEnded(changed, seconds, after))
+        numbered = list(enumerate(changes, len(one.candidates)))
+        for number, change in numbered:
+            beside = (user for node in change.added for user in (*new.users[node], *new.inputs[node]))
+            nodes = change.matched or (next(filter(old.nodes.__contains__, beside), next(iter(old.nodes))),)
+            self._emit(MatchFound(number, change.rule, nodes[0], nodes))
+        told = [*one.refused, *((p.one, p.other, p.why) for p in one.candidates if p.why and p.winner is None)]
+        if told:
+            kind = RefusalKind.DECLINED
+            self._emit(AttemptsRefused(tuple(Refusal(one.rule, a, 1, b, kind, found=why) for a, b, why in told)))
+        for number, pair in enumerate(one.candidates):
+            if pair.winner is not None:
+                winner = one.candidates[pair.winner]
+                shared = next((node for node in pair[:2] if node in winner[:2]), pair.one)
+                self._emit(MatchLost(number, pair.winner, shared, "score", pair.why))
+        for rewrite in merged:
+            self._emit(rewrite)
+        for number, change in numbered:
+            replaced = (change.removed, change.added)
+            self._emit(Rewritten(number, change.rule, *replaced, change.seconds, "", change.became))
+        self._emit(StepEnded(bool(merged or changes), seconds, after))
         self._present = after
-
-
-def refused(rule: str, one: int, other: int, reason: str) -> Refusal:
-    """The refusal of a pair, in the compiler's words."""
-    return Refusal(rule, one, 1, other, RefusalKind.DECLINED, found=reason)
 
 
 def first_refusal(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
@@ -166,7 +165,7 @@ def changes_between(
     A node that took over a reader, or the place of an output, belongs to the part of the node that had it before.
     `values` are the names of what nodes compute, where names last: a value that is computed in both states ends a part.
     """
-    parts = Parts()
+    parts = Parts[int]()
     removed = [node for node in before.nodes if node not in after.nodes]
     added = [node for node in after.nodes if node not in before.nodes]
     names = values or {}
@@ -186,45 +185,47 @@ def changes_between(
         for one, other in zip(old, new, strict=False):
             if one != other and one not in after.nodes and other not in before.nodes:
                 parts.join(one, other)
-    changed = parts.changes(rule, before, after, seconds)
+    changed = changes_of(rule, parts, before, after, seconds)
     if not changed and (rewired or list(before.nodes) != list(after.nodes) or before.outputs != after.outputs):
         about = tuple(rewired) or tuple(dict.fromkeys(after.outputs))
         return [Change(rule, about, (), (), seconds)]
     return changed
 
 
-@dataclass(slots=True)
-class Parts:
-    """Nodes that belong together."""
+class Parts(Generic[K]):
+    """Nodes that belong together, by number or by name."""
 
-    _leader: dict[int, int] = field(default_factory=dict[int, int])
+    def __init__(self) -> None:
+        self._leader: dict[K, K] = {}
 
-    def find(self, node: int) -> int:
+    def find(self, node: K) -> K:
         """The node that stands for all that belong together with this one."""
         self._leader.setdefault(node, node)
         while self._leader[node] != node:
             self._leader[node] = node = self._leader[self._leader[node]]
         return node
 
-    def join(self, *nodes: int) -> None:
+    def join(self, *nodes: K) -> None:
         """Note that nodes belong together."""
         first = self.find(nodes[0])
         for node in nodes[1:]:
             self._leader[self.find(node)] = first
 
-    def changes(self, rule: str, before: Graph[NodeRecord], after: Graph[NodeRecord], seconds: float) -> list[Change]:
-        """A change for each part; its root is the last node that vanishes, or the first one that a new node reads."""
-        old: dict[int, list[int]] = {}
-        new: dict[int, list[int]] = {}
-        for graph, other, found in ((before, after, old), (after, before, new)):
-            for node in graph.nodes:
-                if node not in other.nodes:
-                    found.setdefault(self.find(node), []).append(node)
-        each = seconds / max(len({*old, *new}), 1)
-        changes: list[Change] = []
-        for leader in dict.fromkeys((*old, *new)):
-            gone, made = tuple(reversed(old.get(leader, ()))), tuple(new.get(leader, ()))
-            read = (one for node in made for one in after.inputs[node] if one in before.nodes)
-            matched = gone or (next(read, next(iter(before.nodes))),)
-            changes.append(Change(rule, matched, gone, made, each))
-        return changes
+
+def changes_of(
+    rule: str, parts: Parts[int], before: Graph[NodeRecord], after: Graph[NodeRecord], seconds: float
+) -> list[Change]:
+    """A change for each part; its root is the last node that vanishes, or the first one that a new node reads."""
+    gone, made = dict[int, list[int]](), dict[int, list[int]]()
+    for graph, other, found in ((before, after, gone), (after, before, made)):
+        for node in graph.nodes:
+            if node not in other.nodes:
+                found.setdefault(parts.find(node), []).append(node)
+    leaders = dict.fromkeys((*gone, *made))
+    changes: list[Change] = []
+    for leader in leaders:
+        removed, added = tuple(reversed(gone.get(leader, ()))), tuple(made.get(leader, ()))
+        read = (one for node in added for one in after.inputs[node] if one in before.nodes)
+        matched = removed or (next(read, next(iter(before.nodes))),)
+        changes.append(Change(rule, matched, removed, added, seconds / len(leaders)))
+    return changes

@@ -67,10 +67,12 @@ def record_watched(
     check_name("mode", mode, ("infer", "train"))
     title = name or getattr(subject, "__name__", type(subject).__name__)
 
-    def compile_with(steering: Steering) -> list[HeardCompilation]:
-        return _compile(subject, example_inputs, mode, dynamic, steering)
+    def compile_with(**wishes: Any) -> list[HeardCompilation]:
+        session = Session(Steering(frozenset(apart), **wishes))
+        compile_watched(session, subject, example_inputs, mode, dynamic)
+        return session.compilations
 
-    compilations = compile_with(Steering(frozenset(apart)))
+    compilations = compile_with()
     if not compilations:
         raise CircuitError(f"torch.compile compiled nothing of {title}: it captured no operation on tensors")
     first = compilations[0]
@@ -78,17 +80,16 @@ def record_watched(
         first.missed.append(f"The program was compiled as {len(compilations)} graphs; this is the first.")
 
     def up_to(part: str, number: int) -> nn.Module:
-        return compiled_module(compile_with(Steering(frozenset(apart), number, part, runs=False))[0], part)
+        return compiled_module(compile_with(last_round=number, part=part, runs=False)[0], part)
 
     return trace_of(first, title, up_to, listeners)
 
 
-def _compile(
-    subject: Any, arguments: Sequence[Any], mode: str, dynamic: bool | None, steering: Steering
-) -> list[HeardCompilation]:
-    """Compile from scratch. A backward part is compiled when it is needed, unless the program is not run."""
-    session = Session(steering)
-    early: Any = {} if steering.runs else {"force_non_lazy_backward_lowering": True}
+def compile_watched(
+    session: Session, subject: Any, arguments: Sequence[Any], mode: str = "infer", dynamic: bool | None = None
+) -> None:
+    """Compile from scratch, and run. A backward part is compiled when it is needed, unless the program is not run."""
+    early: Any = {} if session.steering.runs else {"force_non_lazy_backward_lowering": True}
     try:
         with (
             _fresh_backend() as backend,
@@ -104,7 +105,6 @@ def _compile(
         if isinstance(getattr(error, "inner_exception", None), InvalidCxxCompiler):
             raise LoweringError(NO_COMPILER) from error
         raise
-    return session.compilations
 
 
 @contextmanager

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 from torch import fx
 
-from explorer.adapters.inductor.heard import HeardCompilation, HeardRound, HeardScheduling, Refused
-from explorer.adapters.inductor.listening import Session
+from explorer.adapters.inductor.heard import WHOLE, HeardCompilation, HeardRound, HeardScheduling
+from explorer.adapters.inductor.listening import Hearing
+from explorer.adapters.inductor.steering import Steering
 
 
 class WhyNoFuse:
@@ -18,8 +19,9 @@ class WhyNoFuse:
 
 def test_a_refusal_with_nodes_has_their_names() -> None:
     heard = HeardCompilation(fx.Graph(), {}, {}, {})
-    heard.scheduling = HeardScheduling((), (), {}, (), (), 0.0, rounds=[HeardRound()])
-    session = Session(compilations=[heard], current=heard)
-    session.logged(WhyNoFuse("op0", "op1", "%d nodes between", 2), ())
-    assert heard.scheduling.rounds[0].decisions == [Refused("op0", "op1", "2 nodes between")]
+    scheduling = HeardScheduling((), (), {}, (), (), 0.0, rounds=[HeardRound()])
+    heard.whole.scheduling = scheduling
+    hearing = Hearing(Steering(), heard, WHOLE, fx.Graph())
+    hearing.logged(WhyNoFuse("op0", "op1", "%d nodes between", 2), ())
+    assert scheduling.rounds[0].decisions == [("refused", "op0", "op1", "2 nodes between")]
     assert not heard.missed

@@ -4,7 +4,7 @@ import pytest
 from torch._inductor import config
 from typer.testing import CliRunner
 
-from explorer.adapters.inductor.listening import Session
+from explorer.adapters.inductor.listening import Hearing
 from explorer.adapters.inductor.self_test import self_test
 from explorer.app.cli import app
 from tests.adapters.models import built_here  # noqa: F401 (a fixture)
@@ -21,7 +21,7 @@ def test_every_hook_of_the_installed_torch_is_heard() -> None:
 
 
 def test_a_hook_that_is_not_heard_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "scored", lambda *_: None)
+    monkeypatch.setattr(Hearing, "scored", lambda *_: None)
     result = CliRunner().invoke(app, ["watch", "--self-test"])
     assert result.exit_code == 1
     assert [line for line in result.output.splitlines() if "NOT" in line] == [

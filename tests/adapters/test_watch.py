@@ -56,7 +56,7 @@ def test_fused_pairs_lead_to_the_compilers_own_list_of_kernels() -> None:
     with listening(session), torch.no_grad():
         torch.compile(module)(x)
     torch._dynamo.reset()
-    scheduling = session.compilations[0].scheduling
+    scheduling = session.compilations[0].whole.scheduling
     assert scheduling is not None
     found = watch(module, x)
     last = [step for step in found.steps if step.pass_name == "fuse"][-1]
@@ -247,7 +247,7 @@ def test_watching_changes_neither_code_nor_outputs() -> None:
         with listening(session):
             watched = torch.compile(module)(x)
         torch._dynamo.reset()
-    scheduling = session.compilations[0].scheduling
+    scheduling = session.compilations[0].whole.scheduling
     assert scheduling is not None
     assert scheduling.code.partition("\n")[2] == code.partition("\n")[2]  # the first line counts compilations
     assert torch.equal(plain, watched)
@@ -277,7 +277,7 @@ def test_nothing_is_left_behind_after_an_error() -> None:
 
 
 def test_an_error_while_listening_ends_the_listening_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(nodes: object) -> None:
+    def fail(*_: object) -> None:
         raise LookupError("no such buffer")
 
     monkeypatch.setattr("explorer.adapters.inductor.listening.note_nodes", fail)

@@ -1,31 +1,29 @@
 """The states behind lowering: loops and library calls, fused round by round, and the functions that run them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from torch import fx, nn
 
-from explorer.adapters.inductor.fx_states import (
-    VIEW,
-    FxStates,
-    module_of,
-    roots_of,
-    source_of,
-    title_of,
-)
+from explorer.adapters.inductor.fx_states import VIEW, FxStates, module_of, roots_of, source_of, title_of
 from explorer.adapters.inductor.heard import HeardKernel, HeardNode, HeardScheduling
 from explorer.adapters.inductor.steering import in_part
-from explorer.adapters.snapshot import WatchedSnapshot, parameter_record
-from explorer.adapters.timeline import Parts
-from explorer.graph import Graph
+from explorer.adapters.snapshot import (
+    MAX_NAMES,
+    WatchedSnapshot,
+    distinct,
+    parameter_record,
+    size_of,
+    title_of_call,
+)
+from explorer.adapters.timeline import Parts, changes_of
+from explorer.graph import Graph, topological_order
 from explorer.levels import Change
 from explorer.tensor.recording.tensor_snapshot import kind_of
 from explorer.trace import NodeKind, NodeRecord
 
-MAX_NAMES = 5
-"""Maximum number of operators that the title of a call names."""
 CALL = "call "
 RESULT = ""
 """The reader of the outputs, behind all nodes."""
@@ -108,7 +106,7 @@ class Calls:
         functions = {kernel_key(kernel): kernel for kernel in kernels}
         members = {name: ordered_parts(name, self.nodes) for name in names}
         home = {part: name for name, parts in members.items() for part in parts}
-        order = self._sorted(names, members, home)
+        order = self._sorted(members, home)
         nodes: dict[int, NodeRecord] = {}
         inputs: dict[int, tuple[int, ...]] = {}
         by_input: dict[str, int] = {}
@@ -134,40 +132,16 @@ class Calls:
         written = self.sources[RESULT]
         return self.number_of(home[written[name]]) if name in written else by_input.get(name)
 
-    def _sorted(self, names: Sequence[str], members: Mapping[str, list[str]], home: Mapping[str, str]) -> list[str]:
+    def _sorted(self, members: Mapping[str, list[str]], home: Mapping[str, str]) -> list[str]:
         """The groups in the order of their nodes, each behind those that it reads."""
-        waiting = sorted(names, key=lambda name: self._place(members[name][0]))
-        done: dict[str, None] = {}
-
-        def visit(name: str) -> None:
-            stack = [(name, iter(self._groups_read(members[name], home)))]
-            seen = {name}
-            while stack:
-                current, reads = stack[-1]
-                following = next((one for one in reads if one not in done and one not in seen), None)
-                if following is None:
-                    done.setdefault(current)
-                    stack.pop()
-                else:
-                    seen.add(following)
-                    stack.append((following, iter(self._groups_read(members[following], home))))
-
-        for name in waiting:
-            if name not in done:
-                visit(name)
-        return list(done)
-
-    def _groups_read(self, parts: Sequence[str], home: Mapping[str, str]) -> Iterable[str]:
-        mine = home[parts[0]]
-        written = (writer for part in parts for writer in self.sources[part].values())
-        return dict.fromkeys(home[writer] for writer in written if home[writer] != mine)
-
-    @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {node.name: place for place, node in enumerate(self.scheduling.nodes)}
-
-    def _place(self, part: str) -> int:
-        return self._places[part]
+        place = {name: number for number, name in enumerate(self.nodes)}
+        names = sorted(members, key=lambda name: place[members[name][0]])
+        number_of = {name: number for number, name in enumerate(names)}
+        reads: dict[int, tuple[int, ...]] = {}
+        for name, number in number_of.items():
+            written_by = (home[writer] for part in members[name] for writer in self.sources[part].values())
+            reads[number] = tuple(number_of[group] for group in dict.fromkeys(written_by) if group != name)
+        return [names[number] for number in topological_order(reads, reads)]
 
     def _reads(self, parts: Sequence[str], home: Mapping[str, str]) -> tuple[list[tuple[str, str | None]], list[str]]:
         """The buffers that a group reads from memory, each with the group that wrote it, and the parameters."""
@@ -177,24 +151,25 @@ class Calls:
         for part in parts:
             for name in self.nodes[part].reads:
                 writer = self.sources[part].get(name)
-                if writer is not None and home[writer] != mine:
-                    reads.setdefault((name, home[writer]))
-                elif writer is None and name in self.scheduling.inputs and name in self.states.numbers:
-                    reads.setdefault((name, None))
-                elif writer is None:
+                if writer is None and not (name in self.scheduling.inputs and name in self.states.numbers):
                     parameters.setdefault(name)
+                elif writer is None or home[writer] != mine:
+                    reads.setdefault((name, None if writer is None else home[writer]))
         return list(reads), list(parameters)
 
     def _written(self, parts: Sequence[str], home: Mapping[str, str]) -> list[str]:
         """The buffers of a group that reach memory: outputs, and what another group reads."""
         mine = home[parts[0]]
-        written = dict.fromkeys(name for part in parts for name in self.nodes[part].writes)
         outputs = {*self.scheduling.outputs, *self.scheduling.inputs}
         return [
             name
-            for name in written
+            for name in self._every(parts)
             if name in outputs or any(home[part] != mine for part in self._readers.get(name, ()))
         ]
+
+    def _every(self, parts: Sequence[str]) -> list[str]:
+        """The buffers that nodes write, to memory or not."""
+        return distinct(name for part in parts for name in self.nodes[part].writes)
 
     @cached_property
     def _readers(self) -> Mapping[str, list[str]]:
@@ -215,50 +190,43 @@ class Calls:
         kernel: HeardKernel | None,
     ) -> NodeRecord:
         nodes = [self.nodes[part] for part in parts]
-        operators = list(dict.fromkeys(one for part in parts for one in self.computes[part]))
+        operators = distinct(one for part in parts for one in self.computes[part])
         written = self._written(parts, home)
-        every = dict.fromkeys(name for node in nodes for name in node.writes)
-        buffers = self.scheduling.buffers
+        types = self.scheduling.buffers
+        first = next((one for one in nodes if one.is_extern), nodes[0])
+        sources = [self._captured_of(one) for one in operators]
+        modules = distinct(module_of(self.operators[one]) for one in operators)
+        lines = distinct(source_of(one) for found in sources for one in found)
         config: dict[str, Any] = {
-            "results": [str(buffers[name].type) for name in written],
-            "bytes": sum(buffers[name].num_bytes for name in written),
-            "read_bytes": sum(buffers[name].num_bytes for name in reads),
-            "parameter_bytes": sum(buffers[name].num_bytes for name in parameters),
+            "results": [str(types[name]) for name in written],
+            "bytes": sum(size_of(types[name]) for name in written),
+            "read_bytes": sum(size_of(types[name]) for name in reads),
+            "parameter_bytes": sum(size_of(types[name]) for name in parameters),
             "operators": [title_of(self.operators[one]) for one in operators],
         }
-        kept = [name for name in every if name not in written]
-        if kept:
-            config["stays inside"] = [str(buffers[name].type) for name in kept]
-        first = next((one for one in nodes if one.is_extern), nodes[0])
-        if first.library:
-            config["library"] = first.library
-        loops = list(dict.fromkeys(node.loops for node in nodes if node.loops))
-        if loops:
-            config["loops"] = loops
-        reductions = [node.reduction for node in nodes if node.reduction]
-        if reductions:
-            config["reductions"] = reductions
-        sources = [self._captured_of(one) for one in operators]
-        modules = list(dict.fromkeys(filter(None, (module_of(self.operators[one]) for one in operators))))
-        lines = list(dict.fromkeys(filter(None, map(source_of, (one for found in sources for one in found)))))
-        about: dict[str, Any] = {"name": "_".join(in_part(self.part, part) for part in parts), "buffers": written}
-        marks = list(dict.fromkeys(self.states.marks[one] for one in operators if one in self.states.marks))
-        if marks:
-            about["training"] = ", ".join(marks)
-        if modules:
-            about |= {"module": ", ".join(modules)} | ({"modules": modules} if len(modules) > 1 else {})
-        if lines:
-            about["source"] = "; ".join(lines[:MAX_NAMES])
+        more = {
+            "stays inside": [str(types[name]) for name in self._every(parts) if name not in written],
+            "library": first.library,
+            "loops": distinct(node.loops for node in nodes),
+            "reductions": [node.reduction for node in nodes if node.reduction],
+        }
+        about = {
+            "training": ", ".join(distinct(self.states.marks.get(one, "") for one in operators)),
+            "module": ", ".join(modules),
+            "modules": modules if len(modules) > 1 else [],
+            "source": "; ".join(lines[:MAX_NAMES]),
+        }
+        about = {"name": "_".join(in_part(self.part, part) for part in parts), "buffers": written, **_known(about)}
         if kernel is not None:
             about |= {"function": kernel.name, "code": kernel.source}
         kind: NodeKind = "matmul" if first.is_extern else "fused" if len(nodes) > 1 else "operator"
         if first.type in NO_WORK or (first.is_extern and not operators):
             kind = "view"
-        named = {self.states.parameters.get(name, name): buffers[name].type for name in parameters}
+        named = {self.states.parameters.get(name, name): types[name] for name in parameters}
         records = {name: parameter_record(name, kind_of_value) for name, kind_of_value in named.items()}
         title = self._title(operators, sources) or (first.library.rpartition(".")[2] or "copy")
-        view = VIEW if kind == "view" else ""
-        return NodeRecord(view + _type_of(nodes, kernel), 1, config, None, records, {}, about, kind, title)
+        name = VIEW * (kind == "view") + _type_of(nodes, kernel)
+        return NodeRecord(name, 1, {**config, **_known(more)}, None, records, {}, about, kind, title)
 
     def _captured_of(self, operator: str) -> list[fx.Node]:
         return [self.captured[name] for name in roots_of(self.operators[operator]) if name in self.captured]
@@ -273,15 +241,13 @@ class Calls:
             own = title_of(self.operators[one])
             title = title_of(found[-1]) if found else own
             names.append(own if kind_of(title) == "matmul" and kind_of(own) != "matmul" else title)
-        unique = list(dict.fromkeys(names))
-        more = f" + {len(unique) - MAX_NAMES} more" if len(unique) > MAX_NAMES else ""
-        return " + ".join(unique[:MAX_NAMES]) + more
+        return title_of_call(names)
 
     # ------------------------------------------------------------------ changes
 
     def lowering(self, before: WatchedSnapshot, after: WatchedSnapshot) -> list[Change]:
         """The changes of lowering: operators, and the loops or library calls that compute them; views vanish."""
-        parts = Parts()
+        parts = Parts[int]()
         old = self.states.numbers
         for name, operators in self.computes.items():
             for operator in operators:
@@ -296,7 +262,7 @@ class Calls:
             if user is not None:
                 parts.join(user, number)
                 claimed.add(number)
-        return parts.changes("lower", before.graph, after.graph, 0.0)
+        return changes_of("lower", parts, before.graph, after.graph, 0.0)
 
     def with_empty_nodes(self, kernels: Sequence[HeardKernel]) -> list[HeardKernel]:
         """The kernels, with nodes that run nothing, such as a concatenation that its parts have written in place.
@@ -315,11 +281,17 @@ class Calls:
 
     def grouping(self, kernels: Sequence[HeardKernel], before: WatchedSnapshot) -> list[Change]:
         """The changes of code generation: groups that are called as one function."""
-        changes: list[Change] = []
-        for kernel in kernels:
-            old = tuple(self.numbers[name] for name in kernel.nodes if self.numbers.get(name) in before.graph.nodes)
-            changes.append(Change("codegen", old, old, (self.number_of(kernel_key(kernel)),), 0.0))
-        return changes
+        groups = [
+            tuple(self.numbers[name] for name in kernel.nodes if self.numbers.get(name) in before.graph.nodes)
+            for kernel in kernels
+        ]
+        added = [self.number_of(kernel_key(kernel)) for kernel in kernels]
+        return [Change("codegen", old, old, (new,), 0.0) for old, new in zip(groups, added, strict=True)]
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are not empty."""
+    return {name: value for name, value in values.items() if value}
 
 
 def kernel_key(kernel: HeardKernel) -> str:

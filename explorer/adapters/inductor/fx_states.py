@@ -13,8 +13,8 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
 from explorer.adapters.inductor.fx_copies import module_path
-from explorer.adapters.snapshot import WatchedSnapshot, parameter_record
-from explorer.adapters.timeline import Parts
+from explorer.adapters.snapshot import WatchedSnapshot, parameter_record, size_of
+from explorer.adapters.timeline import Parts, changes_of
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.tensor.ir.types import OtherType, TensorType, ValueType
@@ -61,51 +61,42 @@ class FxStates:
         for node in graph.nodes:
             if node.op == "output" or (node.name in self.parameters and node not in returned):
                 continue
-            record = self._record(node)
-            before = old.get(node.name)
-            same = node.name in known and (
-                before is None or (before.type == record.type and before.kind == record.kind)
-            )
-            numbers[node.name] = known[node.name] if same else self.fresh()
-            unchanged = before is not None and before == record and before.about == record.about
-            records[node.name] = before if unchanged and before is not None else record
+            record, before = self._record(node), old.get(node.name)
+            keeps = before is None or (before.type, before.kind) == (record.type, record.kind)
+            numbers[node.name] = known[node.name] if keeps and node.name in known else self.fresh()
+            if before is not None and (before, before.about) == (record, record.about):
+                record = before
+            records[node.name] = record
             inputs[numbers[node.name]] = tuple(numbers[one.name] for one in node.all_input_nodes if one.name in numbers)
         self.outputs = tuple(numbers.get(one.name) for one in tensor_outputs(graph))
         outputs = tuple(numbers[one.name] for one in graph.output_node().all_input_nodes if one.name in numbers)
         self.numbers, self.records = numbers, records
         nodes = {numbers[name]: record for name, record in records.items()}
-        return WatchedSnapshot(
-            Graph[NodeRecord](nodes, inputs, outputs), lambda: fx.GraphModule(dict(attributes), graph)
-        )
+        drawn = Graph[NodeRecord](nodes, inputs, outputs)
+        return WatchedSnapshot(drawn, lambda: fx.GraphModule(dict(attributes), graph))
 
     def _record(self, node: fx.Node) -> NodeRecord:
-        results = [*_types(node)]
-        tensors = [one for one in results if isinstance(one, TensorType)]
+        results, name = [*_types(node)], self.inputs.get(node.name, node.name)
+        has_tensor = any(isinstance(one, TensorType) for one in results)
         config: dict[str, Any] = {"results": [str(one) for one in results]}
-        name = self.inputs.get(node.name, node.name)
+        config["bytes"] = num_bytes(node) if has_tensor else _bytes_in_place(node)
         about = {"module": module_of(node), "source": source_of(node), "name": name}
-        about["training"] = self.marks.get(node.name, "")
-        about = {name: text for name, text in about.items() if text}
-        config["bytes"] = sum(one.size_bytes for one in tensors) if tensors else _bytes_in_place(node)
+        about = {key: text for key, text in {**about, "training": self.marks.get(node.name, "")}.items() if text}
         if node.op == "placeholder":
             return NodeRecord("Input", 1, {"name": name, **config}, scope=(), about=about, kind="input")
-        title = title_of(node)
-        kind = "view" if self._is_view(node) else kind_of(title)
-        kind = "operator" if kind == "view" and not self._is_view(node) else kind
-        if kind != "view":
-            written = node.args[:1] if node.target is operator.setitem else ()
-            for read in dict.fromkeys(one for one in node.all_input_nodes if one not in written):
-                name = "parameter_bytes" if self._memory_of(read).name in self.parameters else "read_bytes"
-                config[name] = config.get(name, 0) + num_bytes(read)
+        title, is_view = title_of(node), self._is_view(node)
+        kind = "view" if is_view else kind_of(title)
+        kind = "operator" if kind == "view" and not is_view else kind
+        memory = {one: self._memory_of(one) for one in node.all_input_nodes}
+        written = node.args[0] if node.target is operator.setitem else None
+        for read in memory if not is_view else ():
+            if read is not written:
+                key = "parameter_bytes" if memory[read].name in self.parameters else "read_bytes"
+                config[key] = config.get(key, 0) + num_bytes(read)
         config |= _settings(node)
-        read_from = dict.fromkeys(self._memory_of(one) for one in node.all_input_nodes)
-        parameters = {
-            self.parameters[one.name]: parameter_record(self.parameters[one.name], next(_types(one)))
-            for one in read_from
-            if one.name in self.parameters
-        }
-        view = VIEW if kind == "view" else ""
-        return NodeRecord(view + _type_of(node), 1, config, None, parameters, {}, about, kind, title)
+        named = [(self.parameters[one.name], one) for one in memory.values() if one.name in self.parameters]
+        parameters = {path: parameter_record(path, next(_types(one))) for path, one in named}
+        return NodeRecord(VIEW * is_view + _type_of(node), 1, config, None, parameters, {}, about, kind, title)
 
     def _memory_of(self, node: fx.Node) -> fx.Node:
         """The node with the memory of a value: behind views, such as the transposed weight of a linear layer."""
@@ -132,20 +123,8 @@ VIEW = "View."
 """The beginning of the type of a node that runs nothing."""
 VIEWS = {
     *("view", "reshape", "transpose", "permute", "t", "expand", "unsqueeze", "squeeze", "flatten", "unflatten"),
-    *(
-        "chunk",
-        "split",
-        "unbind",
-        "select",
-        "narrow",
-        "swapaxes",
-        "movedim",
-        "detach",
-        "getattr",
-        "size",
-        "dim",
-        "shape",
-    ),
+    *("chunk", "split", "unbind", "select", "narrow", "swapaxes", "movedim", "detach"),
+    *("getattr", "size", "dim", "shape"),
 }
 """Functions and methods of a captured program that return a view, or a number."""
 
@@ -154,7 +133,7 @@ def decomposition(
     before: WatchedSnapshot, after: WatchedSnapshot, graph: fx.Graph, old: Mapping[str, int], new: Mapping[str, int]
 ) -> list[Change]:
     """The changes when AOTAutograd replaces captured operators by those of ATen: a part for each captured operator."""
-    parts = Parts()
+    parts = Parts[int]()
     kept = set(before.graph.nodes)
     last: int | None = None
     for node in graph.nodes:
@@ -167,24 +146,19 @@ def decomposition(
         if root is not None:
             parts.join(root, number)
             last = root
-    return parts.changes("decompose", before.graph, after.graph, 0.0)
+    return changes_of("decompose", parts, before.graph, after.graph, 0.0)
 
 
 def roots_of(node: fx.Node) -> list[str]:
     """The names of the captured nodes that a node came from, through all passes that kept that."""
-    found: dict[str, None] = {}
-
-    def walk(source: Any) -> None:
-        earlier = getattr(source, "from_node", None) or []
-        if not earlier:
-            found[source.name] = None
-        for one in earlier:
-            walk(one)
-
-    for source in node.meta.get("from_node", []):
-        walk(source)
+    found = dict.fromkeys(name for source in node.meta.get("from_node", []) for name in _origins(source))
     forward = node.meta.get("fwd_source_fn_stack")  # of a node that computes the gradient of a captured one
     return list(found) or ([str(forward[-1][0])] if forward else [])
+
+
+def _origins(source: Any) -> Iterator[str]:
+    earlier = getattr(source, "from_node", None) or []
+    yield from (name for one in earlier for name in _origins(one)) if earlier else (source.name,)
 
 
 def tensor_outputs(graph: fx.Graph) -> list[fx.Node]:
@@ -221,10 +195,8 @@ def _types(node: fx.Node) -> Iterator[ValueType]:
     """The types of the results; of a symbolic size the example's, for which no guard is added."""
     value: Any = node.meta.get("val", node.meta.get("example_value"))
     for one in value if isinstance(value, tuple | list) else (value,):
-        sizes = [size_hint(size) for size in one.shape] if isinstance(one, torch.Tensor) else [None]
-        known = tuple(size for size in sizes if size is not None)
-        is_known = isinstance(one, torch.Tensor) and len(known) == len(sizes)
-        yield TensorType(one.dtype, known) if is_known else OtherType(type(one).__name__)
+        sizes: Any = tuple(map(size_hint, one.shape)) if isinstance(one, torch.Tensor) else (None,)
+        yield OtherType(type(one).__name__) if None in sizes else TensorType(one.dtype, sizes)
 
 
 def size_hint(size: Any) -> int | None:
@@ -236,7 +208,7 @@ def size_hint(size: Any) -> int | None:
 
 def num_bytes(node: fx.Node) -> int:
     """The size of the tensors that a node returns."""
-    return sum(one.size_bytes for one in _types(node) if isinstance(one, TensorType))
+    return sum(map(size_of, _types(node)))
 
 
 def _bytes_in_place(node: fx.Node) -> int:

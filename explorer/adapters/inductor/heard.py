@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from torch import fx
 
@@ -10,8 +10,10 @@ from explorer.tensor.ir.types import ValueType
 
 PRE_GRAD, JOINT, POST_GRAD = "pre_grad", "joint_graph", "post_grad"
 """The stages in which passes run over an FX graph."""
-FORWARD, BACKWARD = "forward", "backward"
-"""The parts of a training step that are compiled by themselves."""
+WHOLE, FORWARD, BACKWARD = "", "forward", "backward"
+"""The graphs that are compiled by themselves: a program, or the parts of a training step."""
+DECOMPOSED, BETWEEN = "AOTAutograd", "between passes"
+"""The names of changes that happen in no pass."""
 
 
 @dataclass(slots=True)
@@ -45,50 +47,17 @@ class HeardNode:
     reduction: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeardBuffer:
-    """A buffer: its type, and its size in bytes; 0 if the size depends on data."""
+class Decision(NamedTuple):
+    """What Inductor did with a pair of nodes, or answered about it.
 
-    type: ValueType
-    num_bytes: int
+    `said` is the reason of a refusal, the answer of `Scheduler.can_fuse`, or the parts of the score by which candidates
+    are ordered. Two nodes that were fused are one, whose name has both, joined by `_`.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The compiler's reason for not fusing two nodes."""
-
+    kind: Literal["refused", "answered", "scored", "fused"]
     one: str
     other: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The answer of `Scheduler.can_fuse` for two nodes."""
-
-    one: str
-    other: str
-    can_fuse: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The score of a candidate, part by part; candidates are fused in order of it."""
-
-    one: str
-    other: str
-    parts: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """Two nodes were fused; the new node has both names, joined by `_`."""
-
-    one: str
-    other: str
-
-
-Decision = Refused | Answered | Scored | Fused
+    said: Any = None
 
 
 @dataclass(slots=True)
@@ -115,7 +84,7 @@ class HeardScheduling:
     names: tuple[str, ...]
     """The nodes that the first round begins with: foreach operators are groups by then."""
     nodes: Sequence[HeardNode]
-    buffers: dict[str, HeardBuffer]
+    buffers: dict[str, ValueType]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     lower_seconds: float
@@ -140,20 +109,17 @@ class HeardPartition:
 
 @dataclass(slots=True)
 class HeardPart:
-    """What was heard of the forward or backward part of a training step, which is compiled by itself."""
+    """What was heard of a graph that is compiled by itself; of a joint graph, `passes` end at the partition."""
 
     passes: list[HeardPass] = field(default_factory=list[HeardPass])
     scheduling: HeardScheduling | None = None
     compiled: Callable[..., Any] | None = None
-    """It accepts the inputs of the part as one list."""
+    """It accepts the inputs of a part of a training step as one list."""
 
 
 @dataclass(slots=True)
 class HeardCompilation:
-    """All that was heard of one graph: from its capture by Dynamo to the generated code, or to an error.
-
-    `passes` end at the partition if it is a training step; `scheduling` is that of inference.
-    """
+    """All that was heard of one graph: from its capture by Dynamo to the generated code, or to an error."""
 
     captured: fx.Graph
     attributes: Mapping[str, Any]
@@ -161,18 +127,26 @@ class HeardCompilation:
     """The names of the other inputs, with those that the user's program has for them."""
     parameters: Mapping[str, str]
     """The inputs that are parameters or buffers of a module: their names, and those that the module has for them."""
-    passes: list[HeardPass] = field(default_factory=list[HeardPass])
-    scheduling: HeardScheduling | None = None
+    parts: dict[str, HeardPart] = field(default_factory=lambda: {WHOLE: HeardPart()})
+    """The whole, and the parts of a training step that were compiled."""
     partition: HeardPartition | None = None
-    parts: dict[str, HeardPart] = field(default_factory=dict[str, HeardPart])
     arguments: tuple[Any, ...] | None = None
     """The arguments of the first call, parameters included."""
     is_boxed: bool = False
     """Whether the arguments are given as one list."""
-    compiled: Callable[..., Any] | None = None
     error: str = ""
     missed: list[str] = field(default_factory=list[str])
     """What this version of torch did not tell, in sentences."""
+
+    @property
+    def whole(self) -> HeardPart:
+        """What was heard of the whole graph."""
+        return self.parts[WHOLE]
+
+    @property
+    def is_decomposed(self) -> bool:
+        """Whether AOTAutograd has replaced the captured operators."""
+        return any(one.name == DECOMPOSED for one in self.whole.passes)
 
     @property
     def mode(self) -> Literal["infer", "train"]:

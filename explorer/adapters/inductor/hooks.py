@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import torch._functorch.config as aot
@@ -20,7 +20,7 @@ from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
 from explorer.adapters.inductor.heard import BACKWARD, FORWARD
-from explorer.adapters.inductor.listening import Session
+from explorer.adapters.inductor.listening import Hearing, Session
 from explorer.adapters.inductor.steering import KEPT_APART
 
 LOGGER = "torch._inductor.scheduler.__fusion"
@@ -33,6 +33,11 @@ PARTITIONER = "min_cut_rematerialization_partition"
 class _Watched(threading.local):
     session: Session | None = None
 
+    @property
+    def hearing(self) -> Hearing | None:
+        """What hears the graph that this thread compiles now; None if it is not watched."""
+        return None if self.session is None else self.session.present
+
 
 _watched = _Watched()
 _lock = threading.Lock()
@@ -42,8 +47,8 @@ _users = [0]
 
 class _FusionLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        if _watched.session is not None:
-            _watched.session.logged(record.msg, record.args or ())
+        if (hearing := _watched.hearing) is not None:
+            hearing.logged(record.msg, record.args or ())
 
 
 @contextmanager
@@ -89,12 +94,14 @@ def _choices(session: Session) -> Any:
 
     def score_fusion(scheduler: Any, one: Any, other: Any) -> Any:
         score = base.score_fusion(scheduler, one, other)
-        session.scored(one, other, score)
+        if session.present is not None:
+            session.present.scored(one, other, score)
         return score
 
     def can_fuse(scheduler: Any, one: Any, other: Any, shared: int) -> bool:
-        if session.forbids(one.get_name(), other.get_name()):
-            session.refused(one.get_name(), other.get_name(), KEPT_APART)
+        hearing, names = session.present, (one.get_name(), other.get_name())
+        if hearing is not None and hearing.forbids(*names):
+            hearing.refused(*names, KEPT_APART)
             return False
         return base.can_fuse(scheduler, one, other, shared)
 
@@ -130,18 +137,13 @@ def _install() -> ExitStack:
     _wrap(stack, GraphTransformObserver, "__enter__", _enter)
     _wrap(stack, GraphTransformObserver, "__exit__", _exit)
     logger, handler = logging.getLogger(LOGGER), _FusionLog()
-    level, propagate = logger.level, logger.propagate
+    stack.callback(setattr, logger, "propagate", logger.propagate)
+    stack.callback(logger.setLevel, logger.level)
     if not logger.isEnabledFor(logging.DEBUG):
         logger.propagate = False
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
-
-    def restore() -> None:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagate
-
-    stack.callback(restore)
+    stack.callback(logger.removeHandler, handler)
     return stack
 
 
@@ -158,12 +160,8 @@ def _wrap(stack: ExitStack, place: Any, name: str, wrapper: Callable[..., Any]) 
 
 def _compile_fx(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     session = _watched.session
-    if (
-        session is None
-        or session.current is not None
-        or len(args) not in (1, 2)
-        or not isinstance(args[0], fx.GraphModule)
-    ):
+    is_graph = len(args) in (1, 2) and isinstance(args[0], fx.GraphModule)
+    if session is None or session.present is not None or not is_graph:
         return original(*args, **kwargs)
     heard, known = session.begin(args[0]), inspect.signature(original).parameters
     if "inner_compile" not in known:
@@ -182,31 +180,28 @@ def _compile_fx(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _partition(original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
-    session = _watched.session
-    if session is None or session.current is None:
-        return original(graph, *args, **kwargs)
-    return session.divide(original, graph, *args, **kwargs)
+    divide = original if (hearing := _watched.hearing) is None else partial(hearing.divide, original)
+    return divide(graph, *args, **kwargs)
 
 
 def _recursive(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    session = _watched.session
-    if session is None:
+    if (hearing := _watched.hearing) is None:
         return original(*args, **kwargs)
-    session.bodies += 1
+    hearing.bodies += 1
     try:
         return original(*args, **kwargs)
     finally:
-        session.bodies -= 1
+        hearing.bodies -= 1
 
 
 def _enter(original: Callable[..., Any], observer: GraphTransformObserver) -> Any:
-    if _watched.session is not None and _watched.session.current is not None:
-        _watched.session.pass_begins(observer)
+    if (hearing := _watched.hearing) is not None:
+        hearing.pass_begins(observer)
     return original(observer)
 
 
 def _exit(original: Callable[..., Any], observer: GraphTransformObserver, *args: Any) -> Any:
     result = original(observer, *args)
-    if _watched.session is not None and _watched.session.current is not None:
-        _watched.session.pass_ends(observer)
+    if (hearing := _watched.hearing) is not None:
+        hearing.pass_ends(observer)
     return result

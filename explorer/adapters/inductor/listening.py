@@ -6,8 +6,7 @@ tell is heard by methods of the present scheduler and its backends. An error whi
 the compilation.
 """
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from time import perf_counter
@@ -19,12 +18,14 @@ from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
 from explorer.adapters.inductor.fx_copies import attributes_of, copy_graph, inputs_of, named_inputs, signature_of
 from explorer.adapters.inductor.heard import (
+    BETWEEN,
+    DECOMPOSED,
     FORWARD,
     JOINT,
     POST_GRAD,
     PRE_GRAD,
-    Answered,
-    Fused,
+    WHOLE,
+    Decision,
     HeardCompilation,
     HeardKernel,
     HeardPart,
@@ -32,8 +33,6 @@ from explorer.adapters.inductor.heard import (
     HeardPass,
     HeardRound,
     HeardScheduling,
-    Refused,
-    Scored,
 )
 from explorer.adapters.inductor.scheduler_notes import name_of, note_nodes
 from explorer.adapters.inductor.steering import Steering, keep_arguments
@@ -43,24 +42,6 @@ WRITERS = (
     *("codegen_mix_order_reduction", "codegen_nested_reduction"),
 )
 """The methods of a backend that write a function for a node of the scheduler, by the node's class."""
-DECOMPOSED, BETWEEN = "AOTAutograd", "between passes"
-"""The names of changes that happen in no pass."""
-
-
-def guarded(hear: Callable[..., None]) -> Callable[..., None]:
-    """A method of a session that hears something, unless an earlier one has failed."""
-
-    @wraps(hear)
-    def heard(session: "Session", *args: Any, **kwargs: Any) -> None:
-        if session.is_deaf or session.current is None:
-            return
-        try:
-            hear(session, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 (the user's compilation goes on)
-            session.is_deaf = True
-            session.current.missed.append(f"From here on nothing was heard: {type(error).__name__}: {error}")
-
-    return heard
 
 
 @dataclass(eq=False)
@@ -69,22 +50,9 @@ class Session:
 
     steering: Steering = field(default_factory=Steering)
     compilations: list[HeardCompilation] = field(default_factory=list[HeardCompilation])
-    current: HeardCompilation | None = None
+    present: "Hearing | None" = None
+    """The graph that is compiled now."""
     is_over: bool = False
-    is_deaf: bool = False
-    _part: str = ""
-    _inputs: tuple[str, ...] = ()
-    _signature: Any = None
-    _depth: int = 0
-    bodies: int = 0
-    """How many graphs the present one is inside of, counted with itself: Inductor runs its passes on bodies, too."""
-    _pass_started: float = 0.0
-    _round_started: float = 0.0
-    _group: list[str] = field(default_factory=list[str])
-    _is_defined: bool = False
-    """Whether the function of the group is written: C++ ones after several nodes, Triton's while its node is."""
-
-    # ------------------------------------------------------------------ the whole compilation
 
     def begin(self, graph: fx.GraphModule) -> HeardCompilation:
         """Note a graph that Dynamo has captured."""
@@ -97,8 +65,7 @@ class Session:
         self, heard: HeardCompilation, original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any
     ) -> Any:
         """Let Inductor compile a graph that Dynamo has captured."""
-        with self._hearing(heard, "", graph.graph):
-            heard.compiled = original(graph, *args, **kwargs)
+        self._compile(Hearing(self.steering, heard, WHOLE, graph.graph), original, graph, *args, **kwargs)
         return keep_arguments(heard, self.steering.runs)
 
     def compile_part(
@@ -111,29 +78,78 @@ class Session:
         **kwargs: Any,
     ) -> Any:
         """Let Inductor compile the forward or backward part of a training step."""
-        heard.parts[name] = part = HeardPart()
-        with self._hearing(heard, name, graph.graph):
-            if heard.partition is not None:
-                divided = heard.partition.forward if name == FORWARD else heard.partition.backward
-                self._signature = signature_of(divided)
-            part.compiled = result = original(graph, *args, **kwargs)
-        return result
+        heard.parts[name] = HeardPart()
+        return self._compile(Hearing(self.steering, heard, name, graph.graph), original, graph, *args, **kwargs)
 
-    @contextmanager
-    def _hearing(self, heard: HeardCompilation, part: str, graph: fx.Graph) -> Generator[None]:
-        """Hear one graph; that of the backward part may be compiled while that of the whole is, or later."""
-        outer = (self.current, self.is_deaf, self._part, self._inputs, self._signature, self._depth, self.bodies)
-        self.current, self.is_deaf, self._part = heard, False, part
-        self._inputs, self._signature, self._depth, self.bodies = inputs_of(graph), signature_of(graph), 0, 0
-        self._group.clear()
-        self._pass_started = perf_counter()
+    def _compile(self, hearing: "Hearing", original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Hear one graph; that of a part may be compiled while that of the whole is, or later."""
+        outer, self.present = self.present, hearing
         try:
-            yield
+            hearing.target.compiled = original(*args, **kwargs)
         except Exception as error:
-            heard.error = heard.error or f"{type(error).__name__}: {error}"
+            hearing.heard.error = hearing.heard.error or f"{type(error).__name__}: {error}"
             raise
         finally:
-            (self.current, self.is_deaf, self._part, self._inputs, self._signature, self._depth, self.bodies) = outer
+            self.present = outer
+        return hearing.target.compiled
+
+    def before_fusion(self, nodes: list[Any]) -> list[Any]:
+        """Note the nodes that are to be fused, and hear the scheduler's answers from now on."""
+        if self.present is not None:
+            self.present.scheduling_begins(nodes)
+        return nodes
+
+
+def guarded(hear: Callable[..., None]) -> Callable[..., None]:
+    """A method that hears something, unless an earlier one has failed."""
+
+    @wraps(hear)
+    def heard(hearing: "Hearing", *args: Any, **kwargs: Any) -> None:
+        if hearing.is_deaf:
+            return
+        try:
+            hear(hearing, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (the user's compilation goes on)
+            hearing.is_deaf = True
+            hearing.heard.missed.append(f"From here on nothing was heard: {type(error).__name__}: {error}")
+
+    return heard
+
+
+class Hearing:
+    """What hears one graph while it is compiled: a captured program, or a part of a training step."""
+
+    def __init__(self, steering: Steering, heard: HeardCompilation, part: str, graph: fx.Graph) -> None:
+        self.heard, self.target, self.is_deaf = heard, heard.parts[part], False
+        self.bodies = 0
+        """How many graphs the present one is inside of, counted with itself: passes run on bodies, too."""
+        self._steering, self._part, self._depth = steering, part, 0
+        self._inputs = inputs_of(graph)
+        divided = heard.partition
+        if part and divided is not None:
+            graph = divided.forward if part == FORWARD else divided.backward
+        self._signature = signature_of(graph)
+        self._pass_started = self._round_started = perf_counter()
+        self._group: list[str] = []
+        self._is_defined = False
+        """Whether the function of the group is written: C++ ones after several nodes, Triton's while its node is."""
+
+    # ------------------------------------------------------------------ passes over FX graphs
+
+    @guarded
+    def pass_begins(self, observer: GraphTransformObserver) -> None:
+        """Note what changed since the last pass, before another one runs."""
+        self._depth += 1
+        if self._depth == 1 and self._is_main(observer.gm.graph, _stage_of(observer)):
+            self._note(_stage_of(observer), observer.gm.graph)
+            self._pass_started = perf_counter()
+
+    @guarded
+    def pass_ends(self, observer: GraphTransformObserver) -> None:
+        """Note what a pass changed."""
+        self._depth -= 1
+        if self._depth == 0 and self._is_main(observer.gm.graph, _stage_of(observer)):
+            self._note(_stage_of(observer), observer.gm.graph, observer.passname)
 
     def divide(self, original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
         """Let the joint graph of a training step be divided into forward and backward."""
@@ -146,88 +162,52 @@ class Session:
     @guarded
     def _joint_ends(self, graph: fx.Graph) -> None:
         if self._is_main(graph, JOINT):
-            self._note_between(graph, JOINT)
+            self._note(JOINT, graph)
 
     @guarded
     def _divided(self, graph: fx.Graph, divided: Any, num_outputs: Any, seconds: float) -> None:
-        assert self.current is not None
         if self._is_main(graph, JOINT):
-            forward, backward = (one.graph for one in divided)
-            kept = [(copy_graph(one), attributes_of(one)) for one in (forward, backward)]
-            self.current.partition = HeardPartition(*kept[0], *kept[1], int(num_outputs), seconds)
+            forward, backward = ((copy_graph(one.graph), attributes_of(one.graph)) for one in divided)
+            self.heard.partition = HeardPartition(*forward, *backward, int(num_outputs), seconds)
 
-    # ------------------------------------------------------------------ passes over FX graphs
-
-    @guarded
-    def pass_begins(self, observer: GraphTransformObserver) -> None:
-        """Note what changed since the last pass, before another one runs."""
-        self._depth += 1
-        if self._depth == 1 and self._is_main(observer.gm.graph, _stage_of(observer)):
-            self._note_between(observer.gm.graph, _stage_of(observer))
-            self._pass_started = perf_counter()
-
-    @guarded
-    def pass_ends(self, observer: GraphTransformObserver) -> None:
-        """Note what a pass changed."""
-        self._depth -= 1
-        if self._depth == 0 and self._is_main(observer.gm.graph, _stage_of(observer)):
-            self._note(_stage_of(observer), observer.passname, observer.gm.graph)
-
-    def _note(self, stage: str, name: str, graph: fx.Graph) -> None:
-        seconds = perf_counter() - self._pass_started
-        signature = signature_of(graph)
-        changed = signature != self._signature
-        self._signature = signature
-        assert self.current is not None
-        heard = HeardPass(stage, name, seconds, None)
-        if changed:
-            heard.graph, heard.attributes = copy_graph(graph), attributes_of(graph)
-        self._target.passes.append(heard)
+    def _note(self, stage: str, graph: fx.Graph, name: str = "") -> None:
+        """Note a pass, or without a name what no pass has changed: the first time that is AOTAutograd."""
+        before, self._signature = self._signature, signature_of(graph)
+        seconds, changed = perf_counter() - self._pass_started, self._signature != before
+        if not name and not changed:
+            return
+        if not name:
+            name, seconds = BETWEEN if self.heard.is_decomposed or stage == PRE_GRAD else DECOMPOSED, 0.0
+        copied = (copy_graph(graph), attributes_of(graph)) if changed else (None, {})
+        self.target.passes.append(HeardPass(stage, name, seconds, *copied))
         self._pass_started = perf_counter()
-
-    def _note_between(self, graph: fx.Graph, stage: str) -> None:
-        """Note a change that no pass with a name has made: the first one behind Dynamo's passes is AOTAutograd's."""
-        assert self.current is not None
-        if signature_of(graph) != self._signature:
-            decomposed = any(one.name == DECOMPOSED for one in self.current.passes)
-            name = BETWEEN if decomposed or stage == PRE_GRAD else DECOMPOSED
-            self._pass_started = perf_counter()
-            self._note(stage, name, graph)
 
     def _is_main(self, graph: fx.Graph, stage: str) -> bool:
         """Whether a graph is the one that is compiled, and not a pattern or the body of a branch."""
+        found = inputs_of(graph)
         if self.bodies > 1:
             return False
-        if self._part:
-            return inputs_of(graph) == self._inputs
-        found = inputs_of(graph)
-        assert self.current is not None
-        may_be = stage != PRE_GRAD and len(found) >= len(self._inputs)
-        if may_be and not any(one.name == DECOMPOSED for one in self.current.passes):
+        may_be = not self._part and stage != PRE_GRAD and len(found) >= len(self._inputs)
+        if may_be and not self.heard.is_decomposed:
             self._inputs = found
         return found == self._inputs
 
     # ------------------------------------------------------------------ scheduler
 
-    def before_fusion(self, nodes: list[Any]) -> list[Any]:
-        """Note the nodes that are to be fused, and hear the scheduler's answers from now on."""
-        self._scheduling_begins(nodes)
-        return nodes
-
     @guarded
-    def _scheduling_begins(self, nodes: list[Any]) -> None:
-        heard, graph = self.current, V.graph.module
-        if heard is None or self._scheduling is not None or not nodes or not isinstance(graph, fx.GraphModule):
+    def scheduling_begins(self, nodes: list[Any]) -> None:
+        """Note the nodes that are to be fused, unless they are those of the body of a branch or loop."""
+        graph = V.graph.module
+        if self.target.scheduling is not None or not nodes or not isinstance(graph, fx.GraphModule):
             return
-        if inputs_of(graph.graph) != self._inputs:  # the body of a branch or loop
+        if inputs_of(graph.graph) != self._inputs:
             return
-        self._note_between(graph.graph, POST_GRAD)
-        started = perf_counter()
-        self._target.scheduling = scheduling = note_nodes(nodes)
+        self._note(POST_GRAD, graph.graph)
+        self._round_started = perf_counter()
+        self.target.scheduling = note_nodes(nodes, self._round_started - self._pass_started)
         scheduler = nodes[0].scheduler
         _listen(scheduler, "can_fuse", self._answered)
         _listen(scheduler, "fuse_nodes", self._fusion_ends)
-        self._round_started = started
         _listen(V.graph.wrapper_code, "generate", self._generated)
         for device in {node.get_device() for node in nodes if node.get_device() is not None}:
             backend = scheduler.get_backend(device)
@@ -237,20 +217,11 @@ class Session:
                     _listen(backend, name, self._grouped, before=True)
             _listen(backend, "define_kernel", self._defined)
             _listen(backend, "flush", self._flushed)
-        scheduling.lower_seconds = started - self._pass_started
-
-    @guarded
-    def _fusion_ends(self, nodes: list[Any], *args: Any) -> None:
-        scheduling = self._scheduling
-        if scheduling is not None and not scheduling.final:
-            scheduling.final = tuple(name_of(node.get_name()) for node in nodes)
-            self._end_round(scheduling)
-            self._round_started = perf_counter()
 
     @guarded
     def logged(self, message: Any, args: Any) -> None:
         """Note a line of the log of fusion."""
-        scheduling = self._scheduling
+        scheduling = self.target.scheduling
         if scheduling is None or scheduling.final:
             return
         if type(message).__name__ == "WhyNoFuse":
@@ -261,50 +232,51 @@ class Session:
         elif message.startswith("fuse_nodes_once"):
             self._end_round(scheduling)
             scheduling.rounds.append(HeardRound())
-            self._round_started = perf_counter()
         elif message.startswith("fusing %s with %s") and len(args) == 2:
-            self._decide(scheduling, Fused(*map(name_of, args)))
+            self._decide("fused", *args)
 
     @guarded
     def refused(self, one: str, other: str, reason: str) -> None:
         """Note a refusal."""
-        if self._scheduling is not None:
-            self._decide(self._scheduling, Refused(name_of(one), name_of(other), reason))
+        self._decide("refused", one, other, reason)
 
     @guarded
     def scored(self, one: Any, other: Any, score: Any) -> None:
         """Note the score of a candidate."""
-        if self._scheduling is not None:
-            self._decide(self._scheduling, Scored(name_of(one.get_name()), name_of(other.get_name()), _parts(score)))
-
-    def forbids(self, one: str, other: str) -> bool:
-        """Whether two nodes may not be fused now."""
-        number = 0 if self._scheduling is None else len(self._scheduling.rounds)
-        return self.steering.forbids(one, other, number, self._part)
-
-    @property
-    def _scheduling(self) -> HeardScheduling | None:
-        return None if self.current is None else self._target.scheduling
-
-    @property
-    def _target(self) -> HeardCompilation | HeardPart:
-        """What passes and decisions are noted in: the compilation, or the part that is compiled by itself."""
-        assert self.current is not None
-        return self.current.parts[self._part] if self._part else self.current
-
-    def _decide(self, scheduling: HeardScheduling, decision: Any) -> None:
-        if scheduling.rounds:
-            scheduling.rounds[-1].decisions.append(decision)
-
-    def _end_round(self, scheduling: HeardScheduling) -> None:
-        if scheduling.rounds:
-            scheduling.rounds[-1].seconds = perf_counter() - self._round_started
+        self._decide("scored", one.get_name(), other.get_name(), _parts(score))
 
     @guarded
     def _answered(self, answer: Any, one: Any, other: Any, *args: Any, **kwargs: Any) -> None:
-        if self._scheduling is not None:
-            names = (name_of(one.get_name()), name_of(other.get_name()))
-            self._decide(self._scheduling, Answered(*names, bool(answer)))
+        self._decide("answered", one.get_name(), other.get_name(), bool(answer))
+
+    def _decide(self, kind: Any, one: str, other: str, said: Any = None) -> None:
+        scheduling = self.target.scheduling
+        if scheduling is not None and scheduling.rounds:
+            scheduling.rounds[-1].decisions.append(Decision(kind, name_of(one), name_of(other), said))
+
+    def forbids(self, one: str, other: str) -> bool:
+        """Whether two nodes may not be fused now."""
+        scheduling = self.target.scheduling
+        number = 0 if scheduling is None else len(scheduling.rounds)
+        return self._steering.forbids(one, other, number, self._part)
+
+    @guarded
+    def _fusion_ends(self, nodes: list[Any], *args: Any) -> None:
+        scheduling = self._scheduling
+        if not scheduling.final:
+            scheduling.final = tuple(name_of(node.get_name()) for node in nodes)
+            self._end_round(scheduling)
+
+    def _end_round(self, scheduling: HeardScheduling) -> None:
+        now = perf_counter()
+        if scheduling.rounds:
+            scheduling.rounds[-1].seconds = now - self._round_started
+        self._round_started = now
+
+    @property
+    def _scheduling(self) -> HeardScheduling:
+        assert self.target.scheduling is not None, "it is heard from the beginning of the scheduling"
+        return self.target.scheduling
 
     # ------------------------------------------------------------------ code
 
@@ -315,16 +287,15 @@ class Session:
             self._group.clear()
         lists = [one for one in (*more, *others.values()) if isinstance(one, list | tuple)]
         whole = name_of(node.get_name(), *(one.get_name() for nodes in lists for one in nodes))
-        known = self._scheduling is None or whole in self._scheduling.final
+        known = whole in self._scheduling.final
         combined = None if known else getattr(node, "get_subkernel_nodes", None)
         self._group += [whole] if combined is None else [name_of(one.get_name()) for one in combined()]
         self._is_defined = False
 
     @guarded
     def _defined(self, name: Any, source: Any, *args: Any, **kwargs: Any) -> None:
-        if self._scheduling is not None:
-            self._scheduling.kernels.append(HeardKernel(str(name), tuple(self._group), str(source)))
-            self._is_defined = True
+        self._scheduling.kernels.append(HeardKernel(str(name), tuple(self._group), str(source)))
+        self._is_defined = True
 
     @guarded
     def _flushed(self, result: Any) -> None:
@@ -332,11 +303,9 @@ class Session:
 
     @guarded
     def _generated(self, result: Any, *args: Any, **kwargs: Any) -> None:
-        scheduling = self._scheduling
-        if scheduling is not None:
-            code = result[0] if isinstance(result, tuple) else result
-            scheduling.code = str(getattr(code, "value", code))
-            scheduling.codegen_seconds = perf_counter() - self._round_started
+        code = result[0] if isinstance(result, tuple) else result
+        self._scheduling.code = str(getattr(code, "value", code))
+        self._scheduling.codegen_seconds = perf_counter() - self._round_started
 
 
 def _stage_of(observer: GraphTransformObserver) -> str:

@@ -13,16 +13,19 @@ from explorer.adapters.inductor.fx_copies import inputs_of
 from explorer.adapters.inductor.fx_states import FxStates, decomposition, title_of
 from explorer.adapters.inductor.heard import (
     BACKWARD,
+    BETWEEN,
+    DECOMPOSED,
     FORWARD,
+    WHOLE,
     HeardCompilation,
     HeardKernel,
+    HeardPart,
     HeardPartition,
     HeardPass,
     HeardScheduling,
 )
-from explorer.adapters.inductor.listening import BETWEEN, DECOMPOSED
 from explorer.adapters.inductor.rounds import round_of
-from explorer.adapters.inductor.training import AGAIN, DROP, SAVE, Division, WithGradients, is_gradient
+from explorer.adapters.inductor.training import AGAIN, DROP, SAVE, Division, is_gradient, with_gradients
 from explorer.adapters.snapshot import Running, WatchedSnapshot
 from explorer.adapters.timeline import Timeline, changes_between, first_refusal
 from explorer.errors import CircuitError
@@ -59,25 +62,27 @@ def trace_of(
     options = run_options(WATCHED, name, [rule.name for rule in rules], mode=heard.mode, layout="")
     timeline.begin({**options, "compiler": f"torch.compile, torch {torch.__version__}"}, rules)
     states = FxStates(timeline.numbers.__next__, heard.inputs, heard.parameters)
-    whole = _Part(heard, timeline, states, heard.captured, rerun)
+    whole = _Part(heard, timeline, states, heard.captured, heard.attributes, rerun)
     if heard.mode == "train":
-        whole.show = partial(_with_module, WithGradients)
+        whole.show = partial(_with_module, with_gradients)
     timeline.captured(whole.show(states.state_of(heard.captured, heard.attributes)))
+    last = [whole]
     try:
-        for one in heard.passes:
-            whole.record_pass(one)
+        whole.record(heard.whole)
         if heard.partition is not None:
-            _record_parts(whole, heard.partition)
-        elif heard.scheduling is not None:
-            whole.record_scheduling(heard.scheduling, heard.compiled)
+            last = _divide(whole, heard.partition)
+            for part in last:
+                if part.name not in heard.parts:
+                    timeline.note(f"The {part.name} part was not compiled: nothing has asked for it.")
+                    break
+                part.record(heard.parts[part.name])
     except Exception as error:  # noqa: BLE001 (a program that is not understood has a shorter trace, which says so)
         heard.missed.append(f"The steps behind this one were not understood: {type(error).__name__}: {error}")
     if heard.error:
         timeline.on_failure(heard.error)
-    for text in _notes(heard, has_calls=bool(timeline.snapshot.calls)):
+    for text in _notes(heard, last, has_calls=bool(timeline.snapshot.calls)):
         timeline.note(text)
-    recorded = Recorded(recorder, first_refusal, heard.arguments, None)
-    return recorded.trace(heard.compiled)
+    return Recorded(recorder, first_refusal, heard.arguments, None).trace(heard.whole.compiled)
 
 
 @dataclass(eq=False)
@@ -91,11 +96,19 @@ class _Part:
     timeline: Timeline
     states: FxStates
     graph: fx.Graph
+    attributes: Mapping[str, Any]
     rerun: Callable[[str, int], nn.Module] | None
-    name: str = ""
+    name: str = WHOLE
     show: Callable[[WatchedSnapshot], WatchedSnapshot] = lambda state: state
     last: WatchedSnapshot | None = None
     outputs: tuple[int | None, ...] = ()
+
+    def record(self, told: HeardPart) -> None:
+        """Record what was heard: passes, and what the scheduler made of the graph behind them."""
+        for one in told.passes:
+            self.record_pass(one)
+        if told.scheduling is not None:
+            self.record_scheduling(told.scheduling, told.compiled)
 
     def shown(self, state: WatchedSnapshot, outputs: tuple[int | None, ...]) -> WatchedSnapshot:
         """Complete the state that is the last one from now on."""
@@ -128,7 +141,7 @@ class _Part:
             after = self.state_of(one, one.graph)
             changes = changes_between(one.name, before.graph, after.graph, one.seconds)
         self.timeline.state(path, after, one.seconds, changes)
-        self.graph = one.graph
+        self.graph, self.attributes = one.graph, one.attributes
 
     def _same_inputs(self, before: fx.Graph, after: fx.Graph) -> dict[str, int]:
         """The numbers of the inputs under the names that AOTAutograd gives them; parameters get these names, too.
@@ -180,37 +193,28 @@ class _Part:
             timeline.state(self.path("codegen"), after, scheduling.codegen_seconds, calls.grouping(kernels, before))
 
 
-def _record_parts(whole: _Part, partition: HeardPartition) -> None:
-    """Record the partition of a joint graph, then what became of its forward and of its backward part."""
+def _divide(whole: _Part, partition: HeardPartition) -> list[_Part]:
+    """Record the partition of a joint graph; returns its forward and its backward part, which stay in one state."""
     heard, timeline, old = whole.heard, whole.timeline, whole.states.numbers
     division = Division(partition, whole.graph, whole.states.parameters)
     states = division.halves(whole.states)
-    first = _Part(heard, timeline, states[0], partition.forward, whole.rerun, FORWARD)
-    second = _Part(heard, timeline, states[1], partition.backward, whole.rerun, BACKWARD)
-    forward = states[0].state_of(partition.forward, partition.forward_attributes)
-    backward = states[1].state_of(partition.backward, partition.backward_attributes)
-    first.last, second.last, first.outputs = forward, backward, states[0].outputs
-    ports = dict(states[1].numbers)
+    graphs = (partition.forward, partition.forward_attributes), (partition.backward, partition.backward_attributes)
+    first, second = (
+        _Part(heard, timeline, state, *graph, whole.rerun, name, last=state.state_of(*graph), outputs=state.outputs)
+        for state, graph, name in zip(states, graphs, (FORWARD, BACKWARD), strict=True)
+    )
+    numbers = dict(states[1].numbers)
 
-    def both(_: WatchedSnapshot) -> WatchedSnapshot:
+    def both(_: WatchedSnapshot | None = None) -> WatchedSnapshot:
         assert first.last is not None
         assert second.last is not None
-        return division.joined(heard, first.last, first.outputs, second.last, ports)
+        return division.joined(heard, first.last, first.outputs, second.last, numbers)
 
     first.show = second.show = both
-    before, after = timeline.snapshot, both(forward)
-    changes = division.changes(before.graph, after.graph, old, states[1].numbers)
-    timeline.state(("partition",), after, partition.seconds, changes)
-    timeline.note(division.note(after, states[1].numbers))
-    for part in (first, second):
-        told = heard.parts.get(part.name)
-        if told is None:
-            timeline.note(f"The {part.name} part was not compiled: nothing has asked for it.")
-            return
-        for one in told.passes:
-            part.record_pass(one)
-        if told.scheduling is not None:
-            part.record_scheduling(told.scheduling, told.compiled)
+    before, after = timeline.snapshot, both()
+    timeline.state(("partition",), after, partition.seconds, division.changes(before.graph, after.graph, old, numbers))
+    timeline.note(division.note(after, numbers))
+    return [first, second]
 
 
 def _with_module(wrap: Callable[[nn.Module], nn.Module] | None, state: WatchedSnapshot) -> WatchedSnapshot:
@@ -219,17 +223,16 @@ def _with_module(wrap: Callable[[nn.Module], nn.Module] | None, state: WatchedSn
     return replace(state, module=None if wrap is None or module is None else lambda: wrap(module()))
 
 
-def compiled_module(heard: HeardCompilation, part: str = "") -> nn.Module:
+def compiled_module(heard: HeardCompilation, part: str = WHOLE) -> nn.Module:
     """What was compiled, as a module of its arguments. Raises: CircuitError if nothing was."""
-    told = heard.parts.get(part) if part else heard
-    compiled = None if told is None else told.compiled
+    compiled = heard.parts[part].compiled if part in heard.parts else None
     if compiled is None:
         raise CircuitError(f"the compilation failed: {heard.error}")
     return Running((lambda *arguments: compiled(list(arguments))) if part or heard.is_boxed else compiled)
 
 
 def _rules(heard: HeardCompilation) -> tuple[RuleDescription, ...]:
-    told = [heard, *heard.parts.values()]
+    told = heard.parts.values()
     passes = [one.name for some in told for one in some.passes]
     every = ["decompose"] * (DECOMPOSED in passes) + [one for one in passes if one != DECOMPOSED]
     every += [SAVE, AGAIN, DROP] if heard.partition is not None else []
@@ -242,33 +245,12 @@ def _rule(name: str) -> RuleDescription:
     return RuleDescription(name, name, entries, WATCHED, "real", PURPOSES.get(name, ""), "", guarded=name == "fuse")
 
 
-def _notes(heard: HeardCompilation, has_calls: bool) -> Iterator[str]:
+def _notes(heard: HeardCompilation, last: Sequence[_Part], has_calls: bool) -> Iterator[str]:
     yield from heard.missed
-    not_heard = heard.scheduling is None and heard.partition is None
+    not_heard = heard.whole.scheduling is None and heard.partition is None
     if has_calls and not_heard and not heard.error and not heard.missed:
         yield "Lowering and fusion of this graph were not heard."
-    bodies = dict.fromkeys(
-        name for graph, attributes in _last_graphs(heard) for name in _with_bodies(graph, attributes)
-    )
-    if bodies:
-        yield f"The bodies of {', '.join(bodies)} are left out: they are compiled as graphs of their own."
-
-
-def _last_graphs(heard: HeardCompilation) -> Iterator[tuple[fx.Graph, Mapping[str, Any]]]:
-    """The last FX graphs: of the program, or of the parts of a training step."""
-    divided = heard.partition
-    first = [("", heard.captured, heard.attributes)]
-    if divided is not None:
-        first = [(FORWARD, divided.forward, divided.forward_attributes)]
-        first += [(BACKWARD, divided.backward, divided.backward_attributes)]
-    for part, graph, attributes in first:
-        told = heard.parts.get(part) if part else heard
-        passes = [one for one in ([] if told is None else told.passes) if one.graph is not None]
-        yield (passes[-1].graph or graph, passes[-1].attributes) if passes else (graph, attributes)
-
-
-def _with_bodies(graph: fx.Graph, attributes: Mapping[str, Any]) -> Iterator[str]:
-    """The names of calls that run a graph of their own, such as the branches of `cond`."""
-    for node in graph.nodes:
-        if node.op == "get_attr" and isinstance(attributes.get(str(node.target)), fx.GraphModule):
-            yield from (title_of(user) for user in node.users)
+    nodes = [(node, part.attributes.get(str(node.target))) for part in last for node in part.graph.nodes]
+    bodies = [node for node, named in nodes if node.op == "get_attr" and isinstance(named, fx.GraphModule)]
+    if calls := dict.fromkeys(title_of(user) for body in bodies for user in body.users):
+        yield f"The bodies of {', '.join(calls)} are left out: they are compiled as graphs of their own."

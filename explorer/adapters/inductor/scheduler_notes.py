@@ -6,14 +6,14 @@ from typing import Any
 from torch._inductor.virtualized import V
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from explorer.adapters.inductor.heard import HeardBuffer, HeardNode, HeardScheduling
-from explorer.tensor.ir.types import OtherType, TensorType
+from explorer.adapters.inductor.heard import HeardNode, HeardScheduling
+from explorer.tensor.ir.types import OtherType, TensorType, ValueType
 
 ORDERING = ("WeakDep",)
 """Dependencies that only order nodes: no number is read."""
 
 
-def note_nodes(nodes: Sequence[Any]) -> HeardScheduling:
+def note_nodes(nodes: Sequence[Any], lower_seconds: float) -> HeardScheduling:
     """Note the nodes, and the buffers that they read and write."""
     parts = [part for node in nodes for part in _parts(node)]
     noted = [_note(node) for node in parts]
@@ -21,10 +21,10 @@ def note_nodes(nodes: Sequence[Any]) -> HeardScheduling:
     return HeardScheduling(
         tuple(name_of(node.get_name()) for node in nodes),
         noted,
-        {name: _buffer(name) for name in names},
+        {name: _type_of(name) for name in names},
         tuple(V.graph.graph_inputs),
         tuple(_real(name) for name in V.graph.get_output_names()),
-        0.0,
+        lower_seconds,
     )
 
 
@@ -71,16 +71,14 @@ def _real(name: str) -> str:
     return V.graph.scheduler.mutation_real_name.get(name, name)
 
 
-def _buffer(name: str) -> HeardBuffer:
-    """The type and size of a buffer; without a size if it depends on data, or if it is no tensor."""
+def _type_of(name: str) -> ValueType:
+    """The type of a buffer; unknown if its size depends on data, or if it is no tensor."""
     try:
         dtype = V.graph.get_dtype(name)
         layout: Any = V.graph.graph_inputs[name] if name in V.graph.graph_inputs else V.graph.get_buffer(name)
-        shape = tuple(_hint(size) for size in layout.get_size())
+        return TensorType(dtype, tuple(_hint(size) for size in layout.get_size()))
     except (AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError):
-        return HeardBuffer(OtherType("?"), 0)
-    kind = TensorType(dtype, shape)
-    return HeardBuffer(kind, kind.size_bytes)
+        return OtherType("?")
 
 
 def _hint(size: Any) -> int:

@@ -55,7 +55,7 @@ def keep_arguments(heard: HeardCompilation, runs: bool) -> Callable[..., Any]:
 
     It forgets the notes then, since Dynamo keeps it. Raises: NotRunError unless it `runs`.
     """
-    compiled = heard.compiled
+    compiled = heard.whole.compiled
     assert compiled is not None
     waiting = [heard]
 

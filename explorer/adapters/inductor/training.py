@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from explorer.adapters.inductor.fx_copies import inputs_of
 from explorer.adapters.inductor.fx_states import FxStates, num_bytes, size_hint, tensor_outputs
 from explorer.adapters.inductor.heard import HeardCompilation, HeardPartition
-from explorer.adapters.snapshot import NO_CALLS, WatchedSnapshot
+from explorer.adapters.snapshot import NO_CALLS, Running, WatchedSnapshot
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.trace import NodeRecord
@@ -132,7 +132,8 @@ class Division:
 
     def joint_module(self, module: nn.Module) -> nn.Module:
         """A joint graph as a module of the arguments of the captured program."""
-        return _Joint(module, list(self._gradients.values()))
+        gradients = [*self._gradients.values()]
+        return Running(torch.no_grad()(lambda *arguments: module(*arguments, *gradients)))
 
     def _step_module(
         self, heard: HeardCompilation, forward: Callable[[], nn.Module] | None, backward: Callable[[], nn.Module] | None
@@ -140,7 +141,21 @@ class Division:
         if forward is None or backward is None or not self.can_run(heard):
             return None
         order = [self.saved.get(name, self._gradients.get(name)) for name in inputs_of(self.heard.backward)]
-        return lambda: _Step(forward(), backward(), order, self.heard.num_outputs)
+
+        def make() -> nn.Module:
+            first, second = forward(), backward()
+
+            @torch.no_grad()
+            def run(*arguments: Any) -> Any:
+                given = list(first(*arguments))
+                results = given[: self.heard.num_outputs]
+                read = [given[one] if isinstance(one, int) else one for one in order]
+                del given
+                return results, second(*read)
+
+            return Running(run)
+
+        return make
 
 
 def is_gradient(name: str) -> bool:
@@ -154,35 +169,33 @@ def _ones(node: fx.Node) -> torch.Tensor:
     return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device).fill_(1)
 
 
-class WithGradients(nn.Module):
-    """A captured program, and the gradients of the sum of its outputs."""
+def with_gradients(program: nn.Module) -> nn.Module:
+    """A captured program that also returns the gradients of the sum of its outputs, of the arguments that need one."""
 
-    def __init__(self, program: nn.Module) -> None:
-        super().__init__()
-        self.program = program
+    @torch.enable_grad()
+    def run(*arguments: Any) -> Any:
+        outputs = program(*arguments)
+        needed = [one for one in arguments if isinstance(one, torch.Tensor) and one.requires_grad]
+        return outputs, _gradients(outputs, needed)
 
-    def forward(self, *arguments: Any) -> Any:
-        """Return the outputs, and the gradients with respect to the arguments that need one."""
-        with torch.enable_grad():
-            outputs = self.program(*arguments)
-            needed = [one for one in arguments if isinstance(one, torch.Tensor) and one.requires_grad]
-            given = [*_needing_gradients(outputs)]
-            gradients = torch.autograd.grad(given, needed, [torch.ones_like(one) for one in given], allow_unused=True)
-        return outputs, gradients
+    return Running(run)
 
 
 def differentiate(outputs: Any) -> bool:
     """Compute the gradients of the sum of outputs and drop them; returns False if no output needs one."""
-    given = [*_needing_gradients(outputs)]
-    if given:
-        torch.autograd.grad(given, [*_leaves(given)], [torch.ones_like(one) for one in given], allow_unused=True)
-    return bool(given)
+    leaves = [*_leaves(_needing_gradients(outputs))]
+    if leaves:
+        _gradients(outputs, leaves)
+    return bool(leaves)
 
 
-def _needing_gradients(outputs: Any) -> Iterator[torch.Tensor]:
-    for one in pytree.tree_leaves(outputs):
-        if isinstance(one, torch.Tensor) and one.grad_fn is not None:
-            yield one
+def _gradients(outputs: Any, needed: Sequence[torch.Tensor]) -> Any:
+    given = _needing_gradients(outputs)
+    return torch.autograd.grad(given, needed, [torch.ones_like(one) for one in given], allow_unused=True)
+
+
+def _needing_gradients(outputs: Any) -> list[torch.Tensor]:
+    return [one for one in pytree.tree_leaves(outputs) if isinstance(one, torch.Tensor) and one.grad_fn is not None]
 
 
 def _leaves(outputs: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:
@@ -197,28 +210,3 @@ def _leaves(outputs: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:
             if leaf is not None:
                 yield leaf
             waiting += [one for one, _ in function.next_functions]
-
-
-class _Joint(nn.Module):
-    def __init__(self, module: nn.Module, gradients: Sequence[torch.Tensor]) -> None:
-        super().__init__()
-        self.module = module
-        self.gradients = gradients
-
-    def forward(self, *arguments: Any) -> Any:
-        with torch.no_grad():
-            return self.module(*arguments, *self.gradients)
-
-
-class _Step(nn.Module):
-    def __init__(self, first: nn.Module, second: nn.Module, order: Sequence[Any], num_outputs: int) -> None:
-        super().__init__()
-        self.first, self.second, self.order, self.num_outputs = first, second, order, num_outputs
-
-    def forward(self, *arguments: Any) -> Any:
-        with torch.no_grad():
-            given = list(self.first(*arguments))
-            results = given[: self.num_outputs]
-            read = [given[one] if isinstance(one, int) else one for one in self.order]
-            del given
-            return results, self.second(*read)

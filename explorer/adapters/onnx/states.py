@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.adapters.snapshot import BYTES, WatchedSnapshot, parameter_record
+from explorer.adapters.snapshot import BYTES, WatchedSnapshot, parameter_record, size_of
 from explorer.graph import Graph
 from explorer.tensor.ir.types import TensorType
 from explorer.trace import NodeKind, NodeRecord
@@ -69,7 +69,7 @@ class OnnxStates:
         if kind != "view":
             read = [types[name] for name in reads if name in types and name not in kinds]
             config["read_bytes"] = sum(size for _, size in starmap(type_of, read))
-            config["parameter_bytes"] = sum(one.size_bytes for one in kinds.values() if isinstance(one, TensorType))
+            config["parameter_bytes"] = sum(map(size_of, kinds.values()))
         config |= {one.name: _plain(one) for one in node.attribute if one.name not in config}
         prefixes = [node.name[: found.start()] for found in re.finditer("/", node.name)]
         known = (self._modules.get(one) for one in (*names, node.name.removesuffix("_nchwc"), *reversed(prefixes)))

@@ -16,7 +16,7 @@ from torch import nn
 
 from explorer.adapters.onnx import replay
 from explorer.adapters.onnx.states import OnnxStates, Types, dtype_of
-from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.snapshot import Running, WatchedSnapshot
 from explorer.adapters.timeline import Timeline, changes_between
 from explorer.errors import CircuitError, DataTypeError, FileFormatError, ShapeError, check_name
 from explorer.files import read_bytes
@@ -62,7 +62,7 @@ def watch_onnx(
 
     def state_after(number: int) -> WatchedSnapshot:
         (model, types), disabled = models[number], replay.all_but_first(transformers, number)
-        return states.state_of(model, types, lambda: _State(content, level, disabled, list(wanted)))
+        return states.state_of(model, types, lambda: _make_module(content, level, disabled, list(wanted)))
 
     rules = [_rule(one) for one in transformers]
     options = run_options(WATCHED, name or Path(where).stem, [rule.name for rule in rules])
@@ -158,21 +158,6 @@ def _replay(folder: Path, content: bytes, where: str, arguments: Sequence[str]) 
     return [(one, json.loads((folder / f"{k}.json").read_text())) for k, one in enumerate(models)], log
 
 
-class _State(nn.Module):
-    """A state as a module: a session in which some transformers are disabled."""
-
-    def __init__(self, content: bytes, level: str, disabled: set[str], names: Sequence[str]) -> None:
-        super().__init__()
-        self.names = names
-        with _runtime_errors():
-            self.session = replay.open_session(content, level, disabled)
-
-    def forward(self, *arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        with _runtime_errors():
-            given = {one: value.numpy() for one, value in zip(self.names, arguments, strict=True)}
-            return tuple(torch.from_numpy(value) for value in self.session.run(None, given))
-
-
 @contextmanager
 def _runtime_errors() -> Generator[None]:
     """Raise errors of ONNX Runtime as CircuitError, with its words."""
@@ -182,6 +167,19 @@ def _runtime_errors() -> Generator[None]:
         yield
     except (*errors, RuntimeError, TypeError, ValueError) as error:
         raise CircuitError(f"ONNX Runtime cannot run this state on these inputs: {error}") from error
+
+
+@_runtime_errors()
+def _make_module(content: bytes, level: str, disabled: set[str], names: Sequence[str]) -> nn.Module:
+    """A state as a module: a session in which some transformers are disabled."""
+    session = replay.open_session(content, level, disabled)
+
+    @_runtime_errors()
+    def run(*arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        given = {one: value.numpy() for one, value in zip(names, arguments, strict=True)}
+        return tuple(torch.from_numpy(value) for value in session.run(None, given))
+
+    return Running(run)
 
 
 def _rule(name: str) -> RuleDescription:

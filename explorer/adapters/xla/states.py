@@ -1,11 +1,11 @@
 """States of a module of XLA: the instructions of its entry computation as records, and the decisions to fuse them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.adapters.snapshot import MAX_NAMES, WatchedSnapshot, distinct, title_of_call
 from explorer.adapters.timeline import Candidate, Merge, Round
 from explorer.adapters.xla.fusion_log import FusionRun
 from explorer.adapters.xla.hlo import HloModule, Instruction
@@ -20,8 +20,6 @@ HIDDEN = ("bitcast", "constant", "get-tuple-element", "parameter", "tuple")
 WRAPPERS = re.compile(r"\b(?:jvp|transpose|vmap|checkpoint|rematted_computation)\(|\)")
 """Transformations of JAX around the name of a scope, such as `transpose(jvp(head))`."""
 SETTINGS_LEFT_OUT = ("backend_config", "frontend_attributes", "sharding", "origin", "value", "calls")
-MAX_NAMES = 5
-"""Maximum number of operators that a title names, and of source lines."""
 MAX_CHARACTERS = 80
 """Maximum length of a constant."""
 MAX_EDGES = 2_000_000
@@ -109,8 +107,7 @@ class HloStates:
             computing = [each for each in inside if each.opcode not in HIDDEN] or [one]
             config["operators"] = [each.opcode for each in computing]
             config["stays inside"] = [text for each in computing if not each.is_root for text in each.results]
-            names = list(dict.fromkeys(config["operators"]))
-            title = " + ".join(names[:MAX_NAMES]) + (f" + {len(names) - MAX_NAMES} more" if names[MAX_NAMES:] else "")
+            title = title_of_call(config["operators"])
             code = "\n".join(each.text for each in inside)
         elif one.opcode in BRANCHES:
             config["note"] = NOTE.format(one.opcode, ", ".join(one.called) or "an unknown computation")
@@ -122,11 +119,11 @@ class HloStates:
 
     def _about(self, parts: Sequence[Instruction], module: HloModule) -> dict[str, Any]:
         """The lineage: scopes, source lines, and names in XLA's words."""
-        modules = _distinct(_module_of(one.op_name) for one in parts)
-        sources = _distinct(one.source or module.locations.get(one.frame, "") for one in parts)[:MAX_NAMES]
+        modules = distinct(_module_of(one.op_name) for one in parts)
+        sources = distinct(one.source or module.locations.get(one.frame, "") for one in parts)[:MAX_NAMES]
         texts = (f"{source}: {self.lines[source]}" if source in self.lines else source for source in sources)
         about = {"name": parts[0].name, "module": ", ".join(modules), "modules": modules if len(modules) > 1 else []}
-        about |= {"source": "; ".join(texts), "op_name": ", ".join(_distinct(one.op_name for one in parts))}
+        about |= {"source": "; ".join(texts), "op_name": ", ".join(distinct(one.op_name for one in parts))}
         return {name: value for name, value in about.items() if value}
 
 
@@ -181,10 +178,6 @@ def _module_of(op_name: str) -> str:
     """The scopes of an operator without the jitted function and the primitive: `head.attention`."""
     scopes = (scope if scope.startswith("jit(") else WRAPPERS.sub("", scope) for scope in op_name.split("/")[1:-1])
     return ".".join(filter(None, scopes))
-
-
-def _distinct(texts: Iterator[str]) -> list[str]:
-    return list(dict.fromkeys(filter(None, texts)))
 
 
 def _default_layout(layout: str) -> str:
