@@ -161,7 +161,16 @@ def test_an_operator_knows_its_module_and_line(trace: Trace) -> None:
     line = inspect.getsourcelines(Head.forward)[1] + 1
     assert fused.about["source"] == f"models.py:{line}: hidden = nn.functional.gelu(self.norm(self.up(x)))"
     assert list(fused.parameters) == ["norm.weight", "norm.bias"]
-    assert fused.config["stays inside"] == ["f32[8,1]", "f32[8,1]", "f32[8,1]", "f32[8,64]"]
+
+
+def test_the_code_says_which_values_a_kernel_keeps_in_buffers(trace: Trace) -> None:
+    steps = (next(step for step in reversed(trace.steps) if step.pass_name == "fuse"), -1)
+    nodes = [trace.graph_at(step).nodes.values() for step in steps]
+    fused, kernel = (next(one for one in each if one.title == "layer_norm + gelu").config for each in nodes)
+    assert fused["stays inside"] == ["f32[8,1]", "f32[8,1]", "f32[8,1]", "f32[8,64]"]
+    assert "kept in buffers" not in fused
+    assert "f32[8,1]" in kernel["kept in buffers"]  # a loop writes the sum of each row, the next one reads it
+    assert sorted([*kernel["kept in buffers"], *kernel.get("stays inside", [])]) == sorted(fused["stays inside"])
 
 
 def test_lineage_leads_from_a_kernel_to_the_captured_program(trace: Trace) -> None:

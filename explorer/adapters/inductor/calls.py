@@ -204,8 +204,11 @@ class Calls:
             "parameter_bytes": sum(size_of(types[name]) for name in parameters),
             "operators": [title_of(self.operators[one]) for one in operators],
         }
+        inside = [name for name in self._every(parts) if name not in written]
+        unwritten = inside if kernel is None or self.scheduling.unwritten is None else self.scheduling.unwritten
         more = {
-            "stays inside": [str(types[name]) for name in self._every(parts) if name not in written],
+            "stays inside": [str(types[name]) for name in inside if name in unwritten],
+            "kept in buffers": [str(types[name]) for name in inside if name not in unwritten],
             "library": first.library,
             "loops": distinct(node.loops for node in nodes),
             "reductions": [node.reduction for node in nodes if node.reduction],

@@ -92,6 +92,8 @@ class HeardScheduling:
     final: tuple[str, ...] = ()
     kernels: list[HeardKernel] = field(default_factory=list[HeardKernel])
     code: str = ""
+    unwritten: frozenset[str] | None = None
+    """The buffers that no generated function writes to memory; None until the code is known."""
     codegen_seconds: float = 0.0
 
 
