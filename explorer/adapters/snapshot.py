@@ -1,6 +1,7 @@
 """The state of a watched compilation after a step: calls as records, what they move, and how to run it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from explorer.trace import (
     most_bytes,
 )
 
+Mark = Callable[[int | None], None]
+
 NO_CALLS = ("input", "view", "leaf")
 """The kinds of nodes that move no bytes by themselves."""
 BYTES = ("read_bytes", "bytes", "parameter_bytes")
@@ -41,6 +44,8 @@ class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
     module: Callable[[], nn.Module] | None = None
     why_no_module: str = ""
     lines: Mapping[int, str] = field(default_factory=dict[int, str])
+    marks: Callable[[Mark], AbstractContextManager[None]] | None = None
+    """What `marked` does; None if the calls are not known while they run."""
 
     def make_graph(self) -> Graph[NodeRecord]:
         """The calls, the views between them, and the inputs."""
@@ -114,6 +119,15 @@ class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
             torch.manual_seed(0)
             given = module(*deepcopy(tuple(x)))
         return tuple(one.detach() for one in pytree.tree_leaves(given) if isinstance(one, torch.Tensor))
+
+    def marked(self, mark: Mark) -> AbstractContextManager[None]:
+        """Call `mark` with the number of each call before it runs, and with None after it, while `circuit` runs inside.
+
+        Raises: CircuitError if the calls are not known while they run.
+        """
+        if self.marks is None:
+            raise CircuitError("calls are timed one by one after the step codegen, where their code is known")
+        return self.marks(mark)
 
 
 class Running(nn.Module):

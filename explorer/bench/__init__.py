@@ -9,7 +9,7 @@ from explorer.bench.circuit_times import (
     require_circuit as require_circuit,
 )
 from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleaved as time_interleaved
-from explorer.bench.layer_times import measure_layers as measure_layers
+from explorer.bench.layer_times import has_part_times as has_part_times, measure_layers as measure_layers
 from explorer.bench.machine import (
     device_name as device_name,
     keep_freed_memory as keep_freed_memory,

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.backend import TorchCircuit
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
@@ -155,8 +156,14 @@ class Reference:
             step,
             any_rows=level.has_batches,
             own_bytes=partial(native_bytes, rows_of(self.arguments)) if level.has_own_memory else None,
-            only_on=CPU if level.has_own_memory else "",
+            only_on=self._only_on(step),
         )
+
+    def _only_on(self, step: int) -> str:
+        """The one device that a step runs on: what another compiler made runs where its inputs were."""
+        if isinstance(self.trace.steps[step].snapshot, WatchedSnapshot):
+            return next((one.device.type for one in self.arguments if isinstance(one, Tensor)), CPU)
+        return CPU if self.trace.level.has_own_memory else ""
 
     def _expected_outputs(self, step: int) -> tuple[Tensor, ...]:
         """The outputs of the first step; after a lossy rule, which changes them by design, of this step on the CPU."""

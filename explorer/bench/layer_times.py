@@ -9,15 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.backend import EvaluatedCircuit, Read
 from explorer.bench.candidates import Candidate
 from explorer.bench.circuit_times import Reference, require_circuit
 from explorer.bench.interleave import Repeated, Section
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure, with_estimate
-from explorer.bench.programs import Program, program
+from explorer.bench.programs import Program, program, rows_of
 from explorer.bench.roofs import machine_limits
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
+from explorer.bench.watched_times import time_watched
 from explorer.errors import LoweringError
 from explorer.runtime.native.evaluating import Kernels
 from explorer.runtime.native.native_program import NativeProgram
@@ -50,6 +52,7 @@ def measure_layers(trace: Trace, step: "int | str" = -1, *, x: Tensor | None = N
     the whole forward pass, the sum of the layers, each layer and each read; it is precise when the first two are.
 
     In a trace of kernel calls, each has an equal share of its group's time (`_time_calls`), on the rows of the trace.
+    In one of another compiler, each call of the generated code is timed in its place (`time_watched`).
     """
     config = Settings(kind=FORWARD, **settings)
     index = trace.step(step).index
@@ -57,9 +60,18 @@ def measure_layers(trace: Trace, step: "int | str" = -1, *, x: Tensor | None = N
         (rows,) = trace.examples
         config = replace(config, batch_size=len(rows))
         return measure(config, LAYERS, trace.options, lambda begun: _time_calls(begun, trace, index, rows))
+    if isinstance(trace.steps[index].snapshot, WatchedSnapshot):
+        config = replace(config, batch_size=rows_of(trace.examples))
+        return measure(config, LAYERS, trace.options, lambda begun: time_watched(begun, trace, index))
     require_circuit(trace, "layers are timed one by one")
     config = config if x is None else replace(config, batch_size=len(x))
     return measure(config, LAYERS, trace.options, lambda begun: _time_layers(begun, trace, x, index))
+
+
+def has_part_times(trace: Trace, step: "int | str" = -1) -> bool:
+    """Whether `measure_layers` can time a step: of another compiler, one behind which the code is known."""
+    snapshot = trace.step(step).snapshot
+    return trace.level.has_part_times or (isinstance(snapshot, WatchedSnapshot) and snapshot.marks is not None)
 
 
 def _time_layers(begun: MeasurementRun, trace: Trace, x: Tensor | None, step: int) -> Timed:

@@ -60,7 +60,7 @@ class Program:
         self._set_mode(False)
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(0)
-            return tuple(value.cpu() for value in _tensors(self._call()))
+            return tuple(value.detach().cpu() for value in _tensors(self._call()))
 
     def disagreement(self, wanted: tuple[Tensor, ...]) -> str:
         """Say why the program must not be timed; empty if its outputs are as expected (for a circuit one, (B, K, C)).

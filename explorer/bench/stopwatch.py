@@ -34,6 +34,25 @@ def stopwatch(device: str, num_threads: int) -> Stopwatch:
     return laps
 
 
+def moments(device: str, num_threads: int) -> tuple[Callable[[], None], Callable[[], list[float]]]:
+    """A function to call at each moment, and one that returns the seconds between them; for laps that are not items."""
+    if device == CUDA:
+        events: list[torch.cuda.Event] = []
+
+        def record() -> None:
+            events.append(torch.cuda.Event(enable_timing=True))
+            events[-1].record()
+
+        def elapsed() -> list[float]:
+            torch.cuda.synchronize()
+            return [before.elapsed_time(after) / 1000 for before, after in pairwise(events)]
+
+        return record, elapsed
+    clock = clock_for(num_threads)
+    times: list[float] = []
+    return lambda: times.append(clock()), lambda: [after - before for before, after in pairwise(times)]
+
+
 def clock_for(num_threads: int, device: str = CPU) -> Clock:
     """The CPU time of the calling thread for one thread, wall time for more; on CUDA `synchronized_time`.
 

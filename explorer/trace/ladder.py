@@ -57,7 +57,7 @@ class Level:
     plate_fields: tuple[str, ...] = ("results",)
     """Fields of `config` or `about` that nodes of a plate share, at levels where no circuit is compiled."""
     has_part_times: bool = False
-    """Whether its layers, or kernel calls, can be timed one by one."""
+    """Whether its layers, or kernel calls, can be timed one by one at every step."""
     has_own_memory: bool = False
     """Whether its modules allocate memory outside of PyTorch."""
     listing: str = "program"

@@ -16,7 +16,7 @@ from explorer.views.lanes import LayerTimes, main_lane
 from explorer.views.plates.cells import plates_of
 from explorer.views.timing_words import UNMEASURED, device_text, roof_share_text, share_text, timed_noun
 from explorer.views.timings import check_fits
-from explorer.views.words import number_text, plural, time_text
+from explorer.views.words import bytes_text, number_text, plural, time_text
 from explorer_widgets.schema import LayerSpanView, NodeKind, SectionView, TableView
 
 MAX_SPANS = 400
@@ -175,32 +175,56 @@ def roofs_at(index: TraceIndex, step: int, measured: LayerTimes) -> dict[int, fl
 
 
 def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
-    """Return the slowest layers, the rest together, the sum, and the whole forward pass for comparison.
+    """Return the slowest layers, the rest together, the sum, and the whole program for comparison.
 
     Kernel calls are listed by the plates that they are in, with the share of the roof that these reach.
     Raises: CircuitError for a run of another trace.
     """
     check_fits(index, run)
-    if not index.trace.level.has_circuit:
+    level = index.trace.level
+    if level.has_own_memory:
         return _call_table(index, run, device)
-    heat, noun = layer_heat(run, device), timed_noun(level_of(run.options))
-    reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
+    heat, noun = layer_heat(run, device), timed_noun(level)
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
     longest = sorted(heat, key=lambda node: (-heat[node], node))
-    rows = [_layer_row(index, run, node, heat, reads) for node in longest[:limit]]
-    rest = longest[limit:]
-    all_of_it = sum(heat.values())
-    if rest:
-        text = f"{plural(len(rest), f'other {noun}')}"
-        rows.append(_sum_row(text, sum(heat[node] for node in rest), all_of_it, [reads.get(n, 0.0) for n in rest]))
+    step = next((timing.step for timing in run.timings if timing.step is not None), 0)
+    reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
+
+    def row(name: str, milliseconds: float, nodes: Sequence[int]) -> list[str]:
+        more = _copied_text(reads, nodes) if level.has_circuit else _moved_text(index, step, nodes)
+        return [name, time_text(milliseconds), share_text(milliseconds, sum(heat.values())), more]
+
+    rows = [row(_layer_name(index, step, node), heat[node], [node]) for node in longest[:limit]]
+    if rest := longest[limit:]:
+        rows.append(row(plural(len(rest), f"other {noun}"), sum(heat[node] for node in rest), rest))
     why = run.missing.get(device, "not measured")
-    for name, part in ((f"sum of {noun}s", total), ("whole forward pass", whole)):
+    for name, part in ((f"sum of {noun}s", total), (f"whole {_program_noun(run)}", whole)):
         if part is None or part.estimate is None:
             rows.append([name, (part.missing if part else "") or why, "", ""])
-            continue
-        row = _sum_row(name, part.estimate.median, part.estimate.median, list(reads.values()))
-        rows.append(row if part is total else [row[0], row[1], "", ""])
-    return {"columns": [noun, "time", "share", "copying its inputs"], "rows": rows}
+        elif part is total:
+            rows.append(row(name, part.estimate.median, longest))
+        else:
+            rows.append([name, time_text(part.estimate.median), "", ""])
+    return {
+        "columns": [noun, "time", "share", "copying its inputs" if level.has_circuit else "bytes moved"],
+        "rows": rows,
+    }
+
+
+def _copied_text(reads: Mapping[int | None, float], nodes: Sequence[int]) -> str:
+    copied = sum(reads.get(node, 0.0) for node in nodes)
+    return time_text(copied) if copied else "nothing"
+
+
+def _moved_text(index: TraceIndex, step: int, nodes: Sequence[int]) -> str:
+    """The bytes that calls read and write, parameters included, as far as the trace has them."""
+    graph = index.trace.steps[step].snapshot.graph
+    names = ("read_bytes", "bytes", "parameter_bytes")
+    return bytes_text(sum(graph.nodes[node].config.get(name, 0) for node in nodes for name in names))
+
+
+def _program_noun(run: Run) -> str:
+    return "training step" if run.options.get("mode") == "train" else "forward pass"
 
 
 def _call_table(index: TraceIndex, run: Run, device: str) -> TableView:
@@ -233,7 +257,7 @@ def layers_note(run: Run, device: str = CPU) -> str:
     if whole is None or total is None or whole.estimate is None or total.estimate is None:
         return f"The {noun} were not timed on {device_text(device)}: {run.missing.get(device, 'not measured')}."
     together = f"The {noun} one by one take {time_text(total.estimate.median)} on {device_text(device)}"
-    return f"{together}, the whole forward pass {time_text(whole.estimate.median)}."
+    return f"{together}, the whole {_program_noun(run)} {time_text(whole.estimate.median)}."
 
 
 def layers_notes(run: Run) -> list[str]:
@@ -241,27 +265,13 @@ def layers_notes(run: Run) -> list[str]:
     return [layers_note(run, device) for device in run.devices or (CPU,)]
 
 
-def _layer_row(
-    index: TraceIndex, run: Run, node: int, heat: Mapping[int, float], reads: Mapping[int | None, float]
-) -> list[str]:
-    step = next(timing.step for timing in run.timings if timing.step is not None)
+def _layer_name(index: TraceIndex, step: int, node: int) -> str:
     state = index.state(step)
     number = int(state.node[node]) if node < index.size else -1
     if number < 0:
         raise CircuitError(f"the recorded run names layer {node}, which is not in step {step} of this trace")
     record = index.record(number)
-    folds = f" ×{record.num_folds}" if record.num_folds > 1 else ""
-    return _sum_row(f"{node}: {record.title}{folds}", heat[node], sum(heat.values()), [reads.get(node, 0.0)])
-
-
-def _sum_row(name: str, milliseconds: float, whole: float, reads: Sequence[float]) -> list[str]:
-    copied = sum(reads)
-    return [
-        name,
-        time_text(milliseconds),
-        f"{share_text(milliseconds, whole)}",
-        time_text(copied) if copied else "nothing",
-    ]
+    return f"{node}: {record.title}" + (f" ×{record.num_folds}" if record.num_folds > 1 else "")
 
 
 def _part(run: Run, device: str, what: str) -> Timing | None:

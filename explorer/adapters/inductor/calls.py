@@ -1,17 +1,21 @@
 """The states behind lowering: loops and library calls, fused round by round, and the functions that run them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from torch import fx, nn
 
 from explorer.adapters.inductor.fx_states import VIEW, FxStates, module_of, roots_of, source_of, title_of
-from explorer.adapters.inductor.heard import HeardKernel, HeardNode, HeardScheduling
+from explorer.adapters.inductor.heard import ITEM, HeardKernel, HeardNode, HeardScheduling
+from explorer.adapters.inductor.marks import MarkedCall, marked
 from explorer.adapters.inductor.steering import in_part
 from explorer.adapters.snapshot import (
     MAX_NAMES,
+    NO_CALLS,
+    Mark,
     WatchedSnapshot,
     distinct,
     parameter_record,
@@ -27,7 +31,7 @@ from explorer.trace import NodeKind, NodeRecord
 CALL = "call "
 RESULT = ""
 """The reader of the outputs, behind all nodes."""
-NO_WORK = ("NopKernelSchedulerNode",)
+NO_WORK = ("NopKernelSchedulerNode", ITEM)
 
 
 @dataclass(eq=False)
@@ -126,7 +130,22 @@ class Calls:
             self.number_of(name): f"{kernel.name}({name})" for name, kernel in functions.items() if name in members
         }
         graph = Graph[NodeRecord](nodes, inputs, tuple(one for one in self.outputs if one is not None))
-        return WatchedSnapshot(graph, module, "the program cannot be run up to here by itself", lines)
+        in_order = {name: members[name] for name in order}
+        marks = self._marks(nodes, in_order, functions) if functions and module is not None else None
+        return WatchedSnapshot(graph, module, "the program cannot be run up to here by itself", lines, marks)
+
+    def _marks(
+        self, nodes: Mapping[int, NodeRecord], members: Mapping[str, list[str]], functions: Mapping[str, HeardKernel]
+    ) -> Callable[[Mark], AbstractContextManager[None]] | None:
+        """Mark the calls of the generated code, if it was heard."""
+        written: dict[str, MarkedCall] = {}
+        for name, parts in members.items():
+            number = self.number_of(name)
+            if nodes[number].kind not in NO_CALLS:
+                call = MarkedCall(number, functions[name].name if name in functions else "")
+                written |= {buffer: call for part in parts for buffer in self.nodes[part].writes}
+        scheduling = self.scheduling
+        return scheduling.module and partial(marked, scheduling.module, scheduling.code, written)
 
     def _output(self, name: str, by_input: Mapping[str, int], home: Mapping[str, str]) -> int | None:
         written = self.sources[RESULT]
@@ -168,8 +187,18 @@ class Calls:
         ]
 
     def _every(self, parts: Sequence[str]) -> list[str]:
-        """The buffers that nodes write, to memory or not."""
-        return distinct(name for part in parts for name in self.nodes[part].writes)
+        """The buffers that nodes write, to memory or not; of a library call with several results those of these."""
+        written = (name for part in parts for name in self.nodes[part].writes)
+        return distinct(item for name in written for item in self._items.get(name, [name]))
+
+    @cached_property
+    def _items(self) -> Mapping[str, list[str]]:
+        """The buffers of the results of each library call that has several, by the one that stands for all."""
+        found: dict[str, list[str]] = {}
+        for node in self.scheduling.nodes:
+            if node.type == ITEM:
+                found.setdefault(node.reads[0], []).extend(node.writes)
+        return found
 
     @cached_property
     def _readers(self) -> Mapping[str, list[str]]:

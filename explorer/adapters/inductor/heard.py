@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 from torch import fx
@@ -12,6 +13,8 @@ PRE_GRAD, JOINT, POST_GRAD = "pre_grad", "joint_graph", "post_grad"
 """The stages in which passes run over an FX graph."""
 WHOLE, FORWARD, BACKWARD = "", "forward", "backward"
 """The graphs that are compiled by themselves: a program, or the parts of a training step."""
+ITEM = "MultiOutput"
+"""The type of a node that takes one of the results of a library call, and runs nothing."""
 DECOMPOSED, BETWEEN = "AOTAutograd", "between passes"
 """The names of changes that happen in no pass."""
 
@@ -95,6 +98,8 @@ class HeardScheduling:
     unwritten: frozenset[str] | None = None
     """The buffers that no generated function writes to memory; None until the code is known."""
     codegen_seconds: float = 0.0
+    module: ModuleType | None = None
+    """The code, loaded."""
 
 
 @dataclass(frozen=True, slots=True)

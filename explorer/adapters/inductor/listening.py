@@ -9,10 +9,12 @@ the compilation.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from torch import fx
+from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
 
@@ -86,6 +88,7 @@ class Session:
         outer, self.present = self.present, hearing
         try:
             hearing.target.compiled = original(*args, **kwargs)
+            hearing.code_is_loaded()
         except Exception as error:
             hearing.heard.error = hearing.heard.error or f"{type(error).__name__}: {error}"
             raise
@@ -307,6 +310,17 @@ class Hearing:
         self._scheduling.code = str(getattr(code, "value", code))
         self._scheduling.unwritten = frozenset((*V.graph.removed_buffers, *V.graph.inplaced_to_remove))
         self._scheduling.codegen_seconds = perf_counter() - self._round_started
+
+    @guarded
+    def code_is_loaded(self) -> None:
+        """Find the module of the code among those that were loaded."""
+        scheduling = self.target.scheduling
+        if scheduling is None or not scheduling.code:
+            return
+        for module in reversed(PyCodeCache.modules):
+            if Path(str(module.__file__)).read_text("utf-8").endswith(scheduling.code):
+                scheduling.module = module
+                return
 
 
 def _stage_of(observer: GraphTransformObserver) -> str:

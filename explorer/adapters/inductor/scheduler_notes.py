@@ -6,7 +6,7 @@ from typing import Any
 from torch._inductor.virtualized import V
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from explorer.adapters.inductor.heard import HeardNode, HeardScheduling
+from explorer.adapters.inductor.heard import ITEM, HeardNode, HeardScheduling
 from explorer.tensor.ir.types import OtherType, TensorType, ValueType
 
 ORDERING = ("WeakDep",)
@@ -54,7 +54,7 @@ def _note(node: Any) -> HeardNode:
     writes = [buffer.get_name() for buffer in node.get_outputs()]
     return HeardNode(
         node.get_name(),
-        type(node).__name__,
+        ITEM if type(operation).__name__ == ITEM else type(node).__name__,
         is_extern,
         str(getattr(operation, "python_kernel_name", None) or "") if is_extern else "",
         tuple(dict.fromkeys(sorted(_real(name) for name in reads))),

@@ -1,8 +1,9 @@
 """A training step as one state: the forward and the backward part, and the values that one saves for the other."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch.utils import _pytree as pytree
 from explorer.adapters.inductor.fx_copies import inputs_of
 from explorer.adapters.inductor.fx_states import FxStates, num_bytes, size_hint, tensor_outputs
 from explorer.adapters.inductor.heard import HeardCompilation, HeardPartition
-from explorer.adapters.snapshot import NO_CALLS, Running, WatchedSnapshot
+from explorer.adapters.snapshot import NO_CALLS, Mark, Running, WatchedSnapshot
 from explorer.graph import Graph
 from explorer.levels import Change
 from explorer.trace import NodeRecord
@@ -108,8 +109,9 @@ class Division:
         gradients = [written.get(one, one) for one in second.outputs]
         graph = Graph[NodeRecord](nodes, inputs, (*results, *(one for one in gradients if one is not None)))
         lines = {**forward.lines, **backward.lines}
-        modules = (forward.module, backward.module)
-        return WatchedSnapshot(graph, self._step_module(heard, *modules), "this training step cannot be run", lines)
+        module = self._step_module(heard, forward.module, backward.module)
+        marks = None if forward.marks is None or backward.marks is None else partial(_both, forward, backward)
+        return WatchedSnapshot(graph, module, "this training step cannot be run", lines, marks)
 
     @cached_property
     def _num_results(self) -> int:
@@ -156,6 +158,12 @@ class Division:
             return Running(run)
 
         return make
+
+
+@contextmanager
+def _both(forward: WatchedSnapshot, backward: WatchedSnapshot, mark: Mark) -> Generator[None]:
+    with forward.marked(mark), backward.marked(mark):
+        yield
 
 
 def is_gradient(name: str) -> bool:

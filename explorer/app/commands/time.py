@@ -44,7 +44,7 @@ def time(
     batch: Annotated[int, typer.Option(min=1, help="rows of the input")] = BATCH,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     training: Annotated[bool, typer.Option("--training", help="a training step instead of the forward pass")] = False,
-    layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
+    layers: Annotated[bool, typer.Option("--layers", help="also each layer or call of the last step")] = False,
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
     backends: Annotated[bool, typer.Option("--backends", help="also the backends of fast(), forward")] = False,

@@ -12,6 +12,7 @@ from explorer.app.session.session import Session
 from explorer.bench import (
     BATCH_SIZES,
     Progress,
+    has_part_times,
     measure_backends,
     measure_layers,
     measure_modes,
@@ -111,8 +112,8 @@ class Measuring:
 
     def start_everything(self) -> None:
         """Measure every step and its layers; of a tensor graph, which has no layers, its steps."""
-        has_layers = self._session.opened.trace.level.has_part_times
-        self.start(replace(self.settings, what=EVERYTHING if has_layers else STEPS))
+        what = EVERYTHING if has_part_times(self._session.opened.trace) else STEPS
+        self.start(replace(self.settings, what=what))
 
     def start(self, request: Request) -> None:
         """Start a measurement in the background.
@@ -279,7 +280,8 @@ def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, set
     here = state_step(trace, step)
     tell = settings["on_progress"]
     quiet = {**_of_layers(settings), "on_progress": lambda progress: tell(replace(progress, timings=()))}
-    waiting = sorted({here, *default_steps(trace)}, key=lambda other: (abs(other - here), other))
+    timed = (at for at in {here, *default_steps(trace)} if has_part_times(trace, at))
+    waiting = sorted(timed, key=lambda other: (abs(other - here), other))
     while waiting and not settings["cancelled"]():
         at, left = waiting.pop(0), limit - (monotonic() - started)
         if at == here:

@@ -19,6 +19,7 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.bench import (
     RecordedFile,
+    has_part_times,
     recorded_runs,
     why_no_cuda,
 )
@@ -105,7 +106,7 @@ class TimeTool(Tool):
         opened = self.workspace.session.opened
         self._opened = ref(opened)
         has_batches = opened.trace.level.has_batches
-        subjects = (*OF_STEPS, *(OF_PARTS if opened.trace.level.has_part_times else ()))
+        subjects = (*OF_STEPS, *(OF_PARTS if has_part_times(opened.trace) else ()))
         offered = {label: what for label, what in WHAT.items() if has_batches or what in subjects}
         kept = self.what.value if self.what.value in offered.values() else next(iter(offered.values()))
         self.what.param.update(options=offered, value=kept)

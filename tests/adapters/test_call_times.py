@@ -1,0 +1,106 @@
+"""The calls of generated code are timed in their places: each is marked, and what runs otherwise has no marks."""
+
+from math import fsum
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import explorer
+from explorer import bench
+from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.errors import CircuitError
+from explorer.timings import LAYER, SUM, WHOLE
+from explorer.trace import Trace
+from explorer.views import TraceIndex, layer_table, layers_note
+from tests.adapters.models import built_here, head
+
+__all__ = ["built_here"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+"""What Inductor imports uses deprecated parts of PyTorch."""
+
+FEW: dict[str, Any] = {"max_seconds": 0.2, "precision": 0.5}
+
+
+@pytest.fixture(scope="module")
+def trace(built_here: None) -> Trace:
+    module, x = head()
+    return explorer.watch(module, x)
+
+
+def last_of(trace: Trace) -> WatchedSnapshot:
+    snapshot = trace.steps[-1].snapshot
+    assert isinstance(snapshot, WatchedSnapshot)
+    return snapshot
+
+
+def marks_of(trace: Trace) -> list[int | None]:
+    """The marks of a run, after which nothing is marked any more."""
+    marks: list[int | None] = []
+    snapshot = last_of(trace)
+    with snapshot.marked(marks.append):
+        marked = snapshot.results(trace.examples)
+    count = len(marks)
+    for one, other in zip(snapshot.results(trace.examples), marked, strict=True):
+        assert torch.equal(one, other)
+    assert len(marks) == count
+    return marks
+
+
+def test_each_call_has_a_mark_before_and_behind_it(trace: Trace) -> None:
+    marks = marks_of(trace)
+    assert marks[::2] == last_of(trace).calls
+    assert set(marks[1::2]) == {None}
+
+
+def test_a_training_step_has_the_marks_of_both_parts(built_here: None) -> None:
+    module, x = head()
+    trained = explorer.watch(module, x, mode="train")
+    assert set(marks_of(trained)) == {None, *last_of(trained).calls}
+    run = bench.measure_layers(trained, **FEW)
+    assert "the whole training step" in layers_note(run)
+
+
+class Mixed(nn.Module):
+    """Calls of every form: several results, a write into the input, parts of one buffer, the same function twice."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        y.add_(1)
+        values, order = torch.sort(x @ x)
+        both = torch.cat([values.sin(), order.cos()])
+        return torch.softmax(both @ x, -1) @ torch.softmax(y @ x, -1)
+
+
+def test_calls_of_every_form_are_marked(built_here: None) -> None:
+    mixed = explorer.watch(Mixed(), torch.rand(8, 8), torch.rand(8, 8))
+    assert set(marks_of(mixed)) == {None, *last_of(mixed).calls}
+
+
+def test_code_has_no_marks_after_a_run_that_fails(trace: Trace) -> None:
+    snapshot, marks = last_of(trace), []
+    with pytest.raises(AssertionError), snapshot.marked(marks.append):
+        snapshot.circuit()(*[one[:1] if isinstance(one, torch.Tensor) else one for one in trace.examples])
+    count = len(marks)
+    snapshot.results(trace.examples)
+    assert len(marks) == count
+
+
+def test_calls_and_their_sum_and_the_whole_have_times(trace: Trace) -> None:
+    run = bench.measure_layers(trace, **FEW)
+    whole, total, *calls = run.timings
+    assert (whole.what, total.what, {one.what for one in calls}) == (WHOLE, SUM, {LAYER})
+    assert [one.node for one in calls] == last_of(trace).calls
+    assert all(one.median for one in (whole, total, *calls))
+    assert (total.median or 0) == pytest.approx(fsum(one.median or 0 for one in calls), rel=0.5)
+    table = layer_table(TraceIndex(trace), run)
+    assert table["columns"] == ["call", "time", "share", "bytes moved"]
+    assert [row[0] for row in table["rows"][-2:]] == ["sum of calls", "whole forward pass"]
+    assert layers_note(run).startswith("The calls one by one take ")
+
+
+def test_a_step_whose_code_is_not_known_is_refused(trace: Trace) -> None:
+    assert not bench.has_part_times(trace, "lower")
+    with pytest.raises(CircuitError, match="after the step codegen"):
+        bench.measure_layers(trace, "lower", **FEW)
