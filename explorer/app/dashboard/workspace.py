@@ -180,31 +180,28 @@ class Address:
         show: Callable[[ViewState, ViewState | None], None],
     ) -> None:
         self._workspace, self._browser, self._deliver, self._show = workspace, browser, deliver, show
-        self._is_due = self._is_writing = False
-        self._written, self._shown = "", workspace.session.state
-        browser.param.watch(workspace.guard(lambda event: self._is_writing or self._on_address(event.new)), "address")
+        self._known = self._written = ""
+        """The address that the browser has, as far as is known here, and the one that was written last."""
+        self._shown = workspace.session.state
+        browser.param.watch(workspace.guard(lambda event: self._on_address(event.new)), "address")
 
     def write(self) -> None:
-        """Write the address, once for all changes of an action."""
-        if not self._is_due:
-            self._is_due = True
-            self._deliver(self._write)
+        """Write the address after the present action; a second time for the same action changes nothing."""
+        self._deliver(self._write)
 
     def _write(self) -> None:
         """Add an entry to the history; replace one to which the browser went, if it could not be opened as it is.
 
         Until it is known whether the trace to compare with can be opened, nothing is written.
         """
-        self._is_due = False
         state = self._workspace.session.state
         if state.other is not None and self._workspace.other is None:
             return
-        replaces = self._browser.address != self._written or self._is_turning(state)
-        self._written = f"?{state.query()}"
-        self._shown = state
-        self._is_writing = True
-        self._browser.show_address(self._written, replaces=replaces)
-        self._is_writing = False
+        replaces = self._known != self._written or self._is_turning(state)
+        self._shown, self._written = state, f"?{state.query()}"
+        if self._written != self._known:
+            self._known = self._written
+            self._browser.show_address(self._written, replaces=replaces)
 
     def _is_turning(self, state: ViewState) -> bool:
         """Whether only another match is shown in the lens, or another part of the close-up: Back goes past them."""
@@ -212,7 +209,10 @@ class Address:
         return replace(self._shown, closer=after) == state and bool(before.hull) == bool(after.hull)
 
     def _on_address(self, address: str) -> None:
-        """Open the view state of the address after Back or Forward."""
+        """Open the view state of the address after Back or Forward; one that was written here is known."""
+        if address == self._known:
+            return
+        self._known = address
         workspace = self._workspace
         session, other = workspace.session, workspace.other
         if address == f"?{session.state.query()}":

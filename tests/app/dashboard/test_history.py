@@ -115,6 +115,13 @@ def test_back_ends_an_opening_but_no_other_work(opened: Callable[[str], Page]) -
     page.work()
 
 
+def test_an_action_while_another_trace_is_opened_does_not_end_the_opening(opened: Callable[[str], Page]) -> None:
+    page = opened(CONFLICT)
+    page.made.workspace.open(ViewState(circuit="hmm"))
+    page.session.go(3)
+    assert page.work() == [(f"{CONFLICT}&step=3", False), ("?circuit=hmm", False)]
+
+
 def test_the_address_of_what_cannot_be_opened_is_replaced(opened: Callable[[str], Page]) -> None:
     page = opened(CONFLICT)
     for query, problem in (
