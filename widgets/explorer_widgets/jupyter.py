@@ -140,11 +140,9 @@ class GraphWidget(_Widget):
         if picture is not None:
             traits = {**picture_traits(picture, coordinates), "step": picture["step"], **traits}
         self._callbacks: list[Callable[[Mapping[str, Any]], None]] = []
-        self._arrived: tuple[str, ...] = ()
-        """Changes of an update by the page, until the first of its notifications."""
-        self._told: set[str] = set()
-        """Changes that were told and wait for their notification."""
         super().__init__(make_fallback, options=chosen, **traits)
+        self._told = {name: getattr(self, name) for name in SET_BY_USER}
+        """The values that the callbacks know."""
         self.observe(self._tell, names=list(SET_BY_USER))
 
     def show_picture(self, picture: PictureView, coordinates: bytes) -> None:
@@ -185,24 +183,12 @@ class GraphWidget(_Widget):
         """
         self._callbacks.append(callback)
 
-    def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Receive an update of the page; Jupyter calls it."""
-        self._arrived = tuple(
-            name for name in SET_BY_USER if name in sync_data and sync_data[name] != getattr(self, name)
-        )
-        try:
-            super().set_state(sync_data)
-        finally:
-            self._arrived, self._told = (), set()
-
-    def _tell(self, change: Mapping[str, Any]) -> None:
-        """Tell a change, with the others of its update: all have their values before the first notification."""
-        if change["name"] in self._told:
-            self._told.remove(change["name"])
-            return
-        changes = {name: getattr(self, name) for name in self._arrived or (change["name"],)}
-        self._arrived, self._told = (), changes.keys() - {change["name"]}
-        for callback in self._callbacks:
+    def _tell(self, _: object) -> None:
+        """Tell all changes of an update at its first notification: each trait has its new value by then."""
+        values = {name: getattr(self, name) for name in SET_BY_USER}
+        changes = {name: value for name, value in values.items() if value != self._told[name]}
+        self._told = values
+        for callback in self._callbacks if changes else ():
             callback(changes)
 
     def _words(self) -> str:
