@@ -187,7 +187,7 @@ def test_the_dashboard_copies_code_that_runs_for_what_a_function_returned(mine, 
     name = f"{mine}:{function}"
     library = Library(built={name: load_circuit_or_trace(name)})
     opened = open_state(library, ViewState(circuit=name))
-    workspace = Workspace(Session(opened, ViewState(circuit=name)), library, print, lambda job: None)
+    workspace = Workspace(Session(opened, ViewState(circuit=name)), library, print, print, print)
     found = {}
     exec(workspace.python(), found)
     assert [step.path for step in found["trace"].steps] == [step.path for step in opened.trace.steps]

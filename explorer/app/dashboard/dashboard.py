@@ -12,7 +12,7 @@ from explorer.app.dashboard.background import Job, call_later, deliver
 from explorer.app.dashboard.measuring import TIMING
 from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.folds import CostStrip
-from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header, Messages
+from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.tool import graph_options
 from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
@@ -24,7 +24,7 @@ from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import MAX_ROUNDS, ViewState, missing_from
 from explorer.views import RUN_MORE, counterparts
-from explorer_widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
+from explorer_widgets.dashboard import UNBOUNDED, GraphPane, StepsPane
 
 HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 1500
 """Minimum widths of a window with room for all options in its header, and for the steps next to the graph."""
@@ -36,14 +36,10 @@ class Dashboard:
     def __init__(self, library: Library, state: ViewState, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
         self.is_loaded = self._following = False
-        self.messages = Messages(cancel=lambda: self.workspace.cancel())
         session = Session(opened or open_state(library, state), state)
         self._deliver = partial(deliver, document)
-        self.workspace = Workspace(session, library, self._deliver, self._show_job)
-        self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
-        self.workspace.show_progress = self.messages.show_job
-        self.browser = BrowserHost()
-        self.workspace.copy = self.browser.put_on_clipboard
+        self.workspace = Workspace(session, library, self._deliver, self._show_job, self._open_tool)
+        self.messages, self.browser = self.workspace.messages, self.workspace.browser
         self.graph = GraphPane(options={**graph_options(""), "main": True})
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
@@ -51,7 +47,6 @@ class Dashboard:
         self.costs = CostStrip(self.workspace)
         self.header = Header(self.workspace)
         self.drawer = Drawer(self.workspace, self._make_room)
-        self.workspace.open_tool = self.drawer.open
         requests = {
             "why-not": partial(self.drawer.open, "why-not"),
             "timing": self.workspace.measuring.start_everything,
@@ -79,7 +74,7 @@ class Dashboard:
         missing = missing_from(state, session.state, len(session.opened.trace.steps) - 1)
         problems = [text for text in (problem, missing) if text]
         if problems:
-            self.messages.show(" ".join(problems), "error", "")
+            self.messages.show(" ".join(problems), "error")
 
     def on_load(self) -> None:
         """Start slow work after the page has loaded: changes made while it loads may not reach the browser."""
@@ -227,6 +222,9 @@ class Dashboard:
 
     # ------------------------------------------------------------------ actions of the reader
 
+    def _open_tool(self, name: str) -> None:
+        self.drawer.open(name)
+
     def _run_more(self) -> None:
         opened = self.workspace.session.opened
         rounds = min(2 * opened.options.max_rounds + 1, MAX_ROUNDS)
@@ -252,4 +250,4 @@ class Dashboard:
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))
         text = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
-        self.messages.show(text, "info" if ok else "error", "")
+        self.messages.show(text, "info" if ok else "error")

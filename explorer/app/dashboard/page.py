@@ -25,8 +25,8 @@ from panel.util.parameters import edit_readonly
 from explorer.app.dashboard.background import Background, Job, deliver
 from explorer.app.dashboard.dashboard import Dashboard
 from explorer.app.dashboard.front_page import HEADER_STYLE, THEMES, TITLE, page_template
-from explorer.app.dashboard.panes.header import Messages
 from explorer.app.dashboard.panes.tables import html_pane
+from explorer.app.dashboard.workspace import Messages
 from explorer.app.session.library import MAX_UPLOAD_BYTES, Library
 from explorer.app.session.opening import Opened, read_link
 from explorer.app.session.sending_ahead import open_drawn

@@ -1,14 +1,19 @@
-"""The state that the panes of a dashboard share: session, library, background work, messages, address of the page."""
+"""What the panes of a dashboard share: session, library, background work, messages, address of the page."""
 
 import logging
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from html import escape
 from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
 
 from explorer.app.dashboard.background import Background, Deliver, Job, show_nothing
 from explorer.app.dashboard.measuring import Measuring
+from explorer.app.dashboard.panes.tables import STYLE
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, foreign_rules, forms_of, unused_skips
 from explorer.app.session.reproduce import python_of, tensor_python_of
@@ -19,18 +24,26 @@ from explorer.errors import CircuitError
 from explorer.options import CompilerOptions
 from explorer_widgets.dashboard import BrowserHost
 
-ShowMessage = Callable[[str, str, str], None]
-"""(text, tone, report): a line for the reader; tone is info or error; `report` is the text of an error to copy."""
-
 
 class Workspace:
-    """One reader's workspace. The `open` functions compile in the background and then show the result."""
+    """One reader's workspace. The `open` functions compile in the background and then show the result.
+
+    `show_job` shows the job that the reader waits for; `open_tool` opens a tool by name, and none with an empty name.
+    """
 
     def __init__(
-        self, session: Session, library: Library, deliver: Deliver, show_job: Callable[[Job | None], None]
+        self,
+        session: Session,
+        library: Library,
+        deliver: Deliver,
+        show_job: Callable[[Job | None], None],
+        open_tool: Callable[[str], None],
     ) -> None:
         self.session = session
         self.library = library
+        self.open_tool = open_tool
+        self.messages = Messages(self.cancel)
+        self.browser = BrowserHost()
         self.background = Background(deliver, show_job)
         self.quiet_background = Background(deliver, show_nothing)
         """For work that nobody waits for."""
@@ -40,12 +53,6 @@ class Workspace:
         """For the inputs of the close-up: they run while a trace is opened, and neither ends the other."""
         self.other: Session | None = None
         """The session of the trace that is compared with."""
-        self.show_message: ShowMessage = lambda text, tone, report: None
-        self.clear_message: Callable[[], None] = lambda: None
-        self.show_progress: Callable[[Job | None], None] = show_nothing
-        """Shows the progress of a job, and nothing else: the end of a job of `background` has further effects."""
-        self.copy: Callable[[str], None] = lambda text: None
-        self.open_tool: Callable[[str], None] = lambda name: None
         self.measuring = Measuring(session, self.background, self.note, self.show_error)
         self._opening: Job | None = None
 
@@ -64,17 +71,16 @@ class Workspace:
     def show_error(self, error: Exception) -> None:
         """Show an error to the reader; an internal error is logged as well."""
         if isinstance(error, CircuitError):
-            self.show_message(str(error), "error", "")
+            self.messages.show(str(error), "error")
             return
         report = "".join(traceback.format_exception(error))
         logging.getLogger("explorer").error(report)
-        self.show_message(
-            f"Something went wrong in the explorer itself: {type(error).__name__}: {error}", "error", report
-        )
+        text = f"Something went wrong in the explorer itself: {type(error).__name__}: {error}"
+        self.messages.show(text, "error", report)
 
     def note(self, text: str) -> None:
         """Show a note to the reader."""
-        self.show_message(text, "info", "")
+        self.messages.show(text, "info")
 
     def python(self, **more: Any) -> str:
         """Return code that reproduces the open trace; `more` as in `python_of`."""
@@ -99,7 +105,7 @@ class Workspace:
         """Compile or read what a link names in the background, and show it."""
 
         def on_open(opened: Opened) -> None:
-            self.clear_message()
+            self.messages.clear()
             self.session.open(opened, state)
             unused = unused_skips(opened.trace)
             if unused:
@@ -150,7 +156,7 @@ class Workspace:
     def _show_inputs(self, job: Job | None) -> None:
         """Show the run of the inputs, unless another job is shown."""
         if self.background.job is None:
-            self.show_progress(job)
+            self.messages.show_job(job)
 
     def stop_opening(self) -> None:
         """Cancel the opening of a trace, but no other work."""
@@ -161,6 +167,86 @@ class Workspace:
         """Show a second trace next to the first; None ends the comparison."""
         self.other = other
         self.session.compare_with(None if other is None else replace(other.state, other=None))
+
+
+# ---------------------------------------------------------------------- messages
+
+
+TOAST = {
+    "position": "fixed",
+    "top": "6px",
+    "right": "12px",
+    "z-index": "1300",
+    "width": "max-content",
+    "max-width": "min(640px, 60vw)",
+    "max-height": "40vh",
+    "overflow": "auto",
+    "padding": "2px 6px",
+    "border": "1px solid var(--mui-palette-divider, GrayText)",
+    "border-radius": "8px",
+    "background": "var(--mui-palette-background-paper, Canvas)",
+    "box-shadow": "0 2px 10px rgba(0,0,0,.25)",
+}
+
+
+class Messages:
+    """The last message and, below it, the running job; over a corner of the graph, so that nothing moves."""
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self._is_note = False
+        self.text, self.progress = _words(), _words()
+        self.close = pmui.Button(label="Close", size="small", variant="text", on_click=lambda _: self.clear())
+        self.bar = pmui.LinearProgress(value=0, max=100, width=90, margin=(14, 10))
+        self.cancel = pmui.Button(label="Cancel", size="small", variant="outlined", on_click=lambda _: cancel())
+        row: dict[str, Any] = {"align_items": "center", "flex_wrap": "nowrap", "sizing_mode": "stretch_width"}
+        self.message = pn.FlexBox(self.text, self.close, **row, visible=False)
+        self.job = pn.FlexBox(self.progress, self.bar, self.cancel, **row, visible=False)
+        self.view = pn.Column(visible=False, margin=0, styles=TOAST)
+
+    def show(self, text: str, tone: str, report: str = "") -> None:
+        """Show a message until it is closed; an error, with its report to copy, is announced assertively."""
+        role = "alert" if tone == "error" else "status"
+        sign = "bad" if tone == "error" else "good"
+        more = f"<details><summary>Report</summary><pre>{escape(report)}</pre></details>" if report else ""
+        self.text.object = f'<div role="{role}"><p class="{sign}">{escape(text)}</p>{more}</div>'
+        self.message.visible = True
+        self._is_note = tone != "error"
+        self._update_visibility()
+
+    def clear_note(self) -> None:
+        """Clear a note, which is about the previous picture."""
+        if self._is_note:
+            self.clear()
+
+    def clear(self) -> None:
+        """Clear the message."""
+        self.text.object = ""
+        self.message.visible = self._is_note = False
+        self._update_visibility()
+
+    def show_job(self, job: Job | None) -> None:
+        """Show the running job and its progress; None: no job is running."""
+        self.job.visible = job is not None
+        if job is None:
+            self.progress.object = ""
+        else:
+            self.progress.object = f'<div role="status"><p>{escape(job.words)}</p></div>'
+            self.bar.param.update(
+                variant="indeterminate" if job.fraction is None else "determinate",
+                value=0 if job.fraction is None else round(100 * job.fraction),
+            )
+        self._update_visibility()
+
+    def _update_visibility(self) -> None:
+        """Place what is visible: parts that are not on the page do not delay its loading."""
+        shown = [part for part in (self.message, self.job) if part.visible]
+        if self.view.objects != shown:
+            self.view[:] = shown
+        self.view.visible = bool(shown)
+
+
+def _words() -> pn.pane.HTML:
+    return pn.pane.HTML("", stylesheets=[STYLE], margin=(6, 10), styles={"flex": "1 1 auto", "min-width": "0"})
 
 
 # ---------------------------------------------------------------------- the address of the page

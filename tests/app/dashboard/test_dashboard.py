@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -43,8 +44,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def shown_by(workspace: Workspace) -> str:
+    return str(workspace.messages.text.object)
+
+
 def errors_of(made: Dashboard) -> str:
-    text = str(made.messages.text.object)
+    text = shown_by(made.workspace)
     return text if 'role="alert"' in text else ""
 
 
@@ -266,20 +271,19 @@ def test_why_not_says_where_no_pattern_was_tried() -> None:
 
 
 @pytest.fixture
-def workspace() -> Iterator[tuple[Workspace, list[tuple[str, str, str]], Callable[[], None]]]:
+def workspace() -> Iterator[tuple[Workspace, Callable[[], None]]]:
     place = ViewState(circuit="conflict")
     delivered: Queue[Callable[[], None]] = Queue()
-    made = Workspace(Session(open_state(Library(), place), place), Library(), delivered.put, lambda job: None)
-    messages: list[tuple[str, str, str]] = []
-    made.show_message = lambda text, tone, report: messages.append((text, tone, report))
-    yield made, messages, lambda: wait_for_work(made, delivered)
+    session = Session(open_state(Library(), place), place)
+    made = Workspace(session, Library(), delivered.put, lambda job: None, lambda name: None)
+    yield made, lambda: wait_for_work(made, delivered)
     made.background.cancel()
 
 
 def test_the_guard_shows_typed_errors_as_a_line_and_others_with_a_report(
     workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, messages, _ = workspace
+    made, _ = workspace
     logged: list[str] = []
     monkeypatch.setattr(logging.getLogger("explorer"), "error", logged.append)
 
@@ -290,43 +294,43 @@ def test_the_guard_shows_typed_errors_as_a_line_and_others_with_a_report(
         raise KeyError("x")
 
     made.guard(typed)(7)
-    assert messages == [("7 is too large", "error", "")]
+    assert shown_by(made) == '<div role="alert"><p class="bad">7 is too large</p></div>'
     assert logged == []
     made.guard(other)()
-    text, tone, report = messages[1]
-    assert (text, tone) == ("Something went wrong in the explorer itself: KeyError: 'x'", "error")
+    (report,) = logged
     assert report.startswith("Traceback")
     assert 'raise KeyError("x")' in report
-    assert logged == [report]
+    said = "Something went wrong in the explorer itself: KeyError: &#x27;x&#x27;"
+    assert f'<div role="alert"><p class="bad">{said}</p>' in shown_by(made)
+    assert f"<pre>{escape(report)}</pre>" in shown_by(made)
     made.guard(lambda: made.note("done"))()
-    assert messages[2] == ("done", "info", "")
+    assert shown_by(made) == '<div role="status"><p class="good">done</p></div>'
 
 
 def test_compiling_again_keeps_the_step_and_the_view(workspace: Any) -> None:
-    made, messages, wait = workspace
+    made, wait = workspace
     made.session.go(3)
     made.session.change_look(mode="after", colour_by="kind")
     made.recompile(CompilerOptions(strategy="first-match"))
     wait()
-    assert messages == []
+    assert shown_by(made) == ""
     assert made.session.opened.trace.options["strategy"] == "first-match"
     assert (made.session.step, made.session.look) == (3, DisplayOptions(mode="after", colour_by="kind"))
     assert made.session.state.options == CompilerOptions(strategy="first-match")
 
 
 def test_a_failed_opening_is_reported_and_the_open_trace_stays(workspace: Any) -> None:
-    made, messages, wait = workspace
+    made, wait = workspace
     before = made.session.opened
     made.open(ViewState(circuit="nothing"))
     wait()
-    assert [(text.split(";")[0], tone) for text, tone, _ in messages] == [
-        ("no circuit or trace named 'nothing'", "error")
-    ]
+    assert "no circuit or trace named &#x27;nothing&#x27;" in shown_by(made)
+    assert 'role="alert"' in shown_by(made)
     assert made.session.opened is before
 
 
 def test_a_second_trace_is_shown_and_removed(workspace: Any) -> None:
-    made, _, wait = workspace
+    made, wait = workspace
     made.open_other(ViewState(circuit="blackboard", other=ViewState()))
     wait()
     assert made.other.opened.name == "blackboard"

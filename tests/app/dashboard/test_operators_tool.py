@@ -23,7 +23,7 @@ def tool_of(name: str) -> OperatorsTool:
     waiting: Queue[Callable[[], None]] = Queue()
     place, library = ViewState(circuit=name), Library()
     session = Session(open_state(library, place, lambda event: None), place)
-    tool = OperatorsTool(Workspace(session, library, waiting.put, lambda job: None))
+    tool = OperatorsTool(Workspace(session, library, waiting.put, lambda job: None, lambda name: None))
     tool.on_change(EVENTS | {OPENED})
     while tool.workspace.drawing_background.job is not None:
         waiting.get(timeout=PATIENCE)()

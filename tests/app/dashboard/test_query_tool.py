@@ -35,7 +35,7 @@ class Reader:
         place, library = ViewState(circuit=circuit), Library()
         opened = Opened(circuit, trace, CompilerOptions()) if trace else open_state(library, place, lambda event: None)
         session = Session(opened, place)
-        self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
+        self.workspace = Workspace(session, library, self.waiting.put, lambda job: None, lambda name: None)
         self.tool = QueryTool(self.workspace)
         self.tool.on_change(EVENTS | {OPENED})
 

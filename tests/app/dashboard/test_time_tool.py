@@ -41,7 +41,7 @@ class Reader:
         place = ViewState(circuit="conflict")
         library = Library()
         session = Session(open_state(library, place, lambda event: None), place)
-        self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
+        self.workspace = Workspace(session, library, self.waiting.put, lambda job: None, lambda name: None)
         self.tool = TimeTool(self.workspace)
         self.tool.seconds.value = 40
         self.tool.batch.value = 16
@@ -115,8 +115,6 @@ def test_cancel_keeps_the_finished_bars_and_reports_it(reader: Reader) -> None:
 def test_a_batch_that_needs_too_much_memory_is_refused_before_anything_runs(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[str] = []
-    reader.workspace.show_message = lambda text, tone, report: shown.append(text)
     trace = reader.workspace.session.opened.trace
     row_bytes = max(
         trace.stats(step.index)["activation_bytes"] + trace.stats(step.index)["copied_bytes"] for step in trace.steps
@@ -125,8 +123,8 @@ def test_a_batch_that_needs_too_much_memory_is_refused_before_anything_runs(
     reader.tool.batch.value = 17
     reader.tool.start.clicks += 1
     assert reader.workspace.background.job is None
-    (text,) = shown
-    assert text.startswith("a batch of 17 rows needs about ")
+    text = str(reader.workspace.messages.text.object)
+    assert "a batch of 17 rows needs about " in text
     assert "choose at most 16 rows" in text
     reader.tool.batch.value = 16
     reader.tool.start.clicks += 1

@@ -67,7 +67,7 @@ class FilesTool(Tool):
         self.workspace.recompile(self.workspace.session.opened.options)
 
     def _copy(self) -> None:
-        self.workspace.copy(self.workspace.python())
+        self.workspace.browser.put_on_clipboard(self.workspace.python())
 
     def _name(self) -> str:
         session = self.workspace.session

@@ -66,7 +66,7 @@ class PatternTool(Tool):
         self.copy = pmui.Button(
             label="Copy as Python",
             variant="outlined",
-            on_click=workspace.guard(lambda _: workspace.copy(self._python())),
+            on_click=workspace.guard(lambda _: workspace.browser.put_on_clipboard(self._python())),
             **SMALL,
         )
         self.clear = pmui.Button(label="End the trial", variant="text", on_click=workspace.guard(self._clear), **SMALL)

@@ -289,7 +289,7 @@ class QueryTool(Tool):
         if self._answer is None:
             return
         step = self.workspace.session.step
-        self.workspace.copy(self._with_trace(self._code(self._answer, step)))
+        self.workspace.browser.put_on_clipboard(self._with_trace(self._code(self._answer, step)))
 
     def _code(self, answer: Answer, step: int) -> str:
         file = self.workspace.library.file_name(self.workspace.session.opened.name)
