@@ -179,6 +179,18 @@ def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest
     assert values == [chosen]
 
 
+def test_selecting_the_open_circuit_again_ends_the_opening_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    delivered: Queue[Callable[[], None]] = Queue()
+    monkeypatch.setattr(dashboard, "deliver", lambda document, action: delivered.put(action))
+    made = Dashboard(Library(), ViewState(circuit="conflict"))
+    before = made.workspace.session.opened
+    made.header.circuit.value = "hmm"
+    assert made.workspace.background.job is not None
+    made.header.circuit.value = "conflict"
+    assert made.workspace.background.job is None
+    assert (made.workspace.session.opened, made.header.circuit.value) == (before, "conflict")
+
+
 @pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
 def test_only_a_circuit_from_a_file_can_be_compiled_again(folder: Path) -> None:
     explorer.record(gallery.load_named("blackboard"), level="program").save(folder / "p.trace.json")

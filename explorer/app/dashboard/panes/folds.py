@@ -39,10 +39,9 @@ class FoldsTool(Tool):
         self.facts = html_pane()
         self.index = html_pane()
         self.missed = html_pane()
-        self._filling = False
-        self.level.param.watch(workspace.guard(lambda _: self._on_level()), "value")
-        self.group.param.watch(workspace.guard(lambda _: self._on_group()), "value")
-        self.all_slices.param.watch(workspace.guard(lambda _: self._draw()), "value")
+        self.level.param.watch(workspace.guard(lambda _: self._fill_groups()), "value")
+        for control in (self.group, self.all_slices):
+            control.param.watch(workspace.guard(lambda _: self._draw()), "value")
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -52,41 +51,28 @@ class FoldsTool(Tool):
 
     def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
-        levels = list(fold_levels(session.index))
-        self._filling = True
+        levels, level = list(fold_levels(session.index)), self.level.value
         if "trace" in names:
-            self.level.param.update(options=levels, value=levels[0] if levels else None)
+            level = levels[0] if levels else None
         here = session.index.step(session.step).folds
         if names & {"trace", "step"} and here:
-            self.level.value = here[0].level
+            level = here[0].level
+        self.level.param.update(options=levels, value=level)
         self._fill_groups()
-        for group in self._groups():
-            held = {group["node"], *group["members"]}
-            if not held.isdisjoint(session.selected_nodes):
-                self.group.value = group["node"]
-        self._filling = False
-        self._draw()
 
     def _groups(self) -> list[FoldGroupView]:
         return [] if self.level.value is None else fold_level(self.workspace.session.index, self.level.value)["groups"]
 
     def _fill_groups(self) -> None:
-        groups = self._groups()
-        options = {f"{group['title']}": group["node"] for group in groups}
-        kept = self.group.value if self.group.value in options.values() else next(iter(options.values()), None)
-        self.group.param.update(options=options, value=kept)
-
-    def _on_level(self) -> None:
-        if self._filling:
-            return
-        self._filling = True
-        self._fill_groups()
-        self._filling = False
+        """Offer the groups of the level, and draw the one of the selected nodes, or else the one that was drawn."""
+        groups, nodes = self._groups(), self.workspace.session.selected_nodes
+        options = {group["title"]: group["node"] for group in groups}
+        chosen = self.group.value if self.group.value in options.values() else next(iter(options.values()), None)
+        for group in groups:
+            if not {group["node"], *group["members"]}.isdisjoint(nodes):
+                chosen = group["node"]
+        self.group.param.update(options=options, value=chosen)
         self._draw()
-
-    def _on_group(self) -> None:
-        if not self._filling:
-            self._draw()
 
     def _draw(self) -> None:
         index = self.workspace.session.index
@@ -177,7 +163,6 @@ class CostTool(Tool):
     help = "Cost and gain of each step: calls, layers, parameters, operations, bytes."
 
     def __init__(self, workspace: Workspace) -> None:
-        self._filling = False
         self.stat = pmui.Select(label="Statistic", options={}, size="small", width=230)
         self.kind = pmui.RadioButtonGroup(
             label="Show", options={"After each step": "course", "Change by each step": "waterfall"}, value="course"
@@ -199,15 +184,11 @@ class CostTool(Tool):
         known = {title.capitalize(): name for name, (title, _, _) in STATS.items() if name in has}
         first = "peak_bytes" if "peak_bytes" in has else next(iter(known.values()))
         kept = self.stat.value if self.stat.value in known.values() else first
-        self._filling = True
         self.stat.param.update(options=known, value=kept)
         self.levels.visible = self.workspace.session.opened.trace.level.has_folds
-        self._filling = False
         self.draw()
 
     def draw(self) -> None:
         """Draw the bars."""
-        if self._filling:
-            return
         draw = stat_bars if self.kind.value == "course" else stat_change_bars
         self.bars.show_bars(draw(self.workspace.session.index, self.stat.value, fold_levels=self.levels.value))

@@ -42,7 +42,8 @@ class Header:
         self.device.param.watch(
             workspace.guard(lambda event: setattr(workspace.measuring, "devices", event.new)), "value"
         )
-        self._filling = False
+        self._open_values: dict[pmui.Select, str | None] = {}
+        """The value of each control for the open trace."""
         for control in (self.circuit, self.level, self.semiring, self.preset):
             control.param.watch(workspace.guard(lambda event: self._on_select(event.obj)), "value")
         self.items = [self.circuit, self.level, self.semiring, self.preset, self.edit, self.device]
@@ -52,19 +53,22 @@ class Header:
         if "trace" not in names:
             return
         opened = self.workspace.session.opened
-        self._filling = True
         known = list(self.workspace.library.names())
-        self.circuit.param.update(options=known, value=opened.name if opened.name in known else None)
-        self.level.value = opened.tensor.level
+        self._open_values = {
+            self.circuit: opened.name if opened.name in known else None,
+            self.level: opened.tensor.level,
+            self.semiring: opened.options.semiring,
+            self.preset: opened.options.preset,
+        }
+        for control, value in self._open_values.items():
+            control.param.update(value=value, **({"options": known} if control is self.circuit else {}))
         self.level.disabled = not opened.has_compiler
-        for control in (self.semiring, self.preset):
-            control.visible = opened.has_compiler
-        self.semiring.value = opened.options.semiring
-        self.preset.value = opened.options.preset
-        self._filling = False
+        self.semiring.visible = self.preset.visible = opened.has_compiler
 
-    def _on_select(self, control: object) -> None:
-        if self._filling:
+    def _on_select(self, control: pmui.Select) -> None:
+        """Open what the reader selected; the open trace is kept, although another one was being opened."""
+        if control.value == self._open_values.get(control):
+            self.workspace.stop_opening()
             return
         if control is self.circuit:
             self.workspace.open(ViewState.of_circuit(self.circuit.value))

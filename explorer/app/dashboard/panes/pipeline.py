@@ -168,12 +168,15 @@ def _describe(options: CompilerOptions) -> str:
 
 
 SMALL: dict[str, Any] = {"size": "small", "margin": (3, 5)}
-CONVERGENCE = {"once": ConvergenceMode.ONE_PASS, "until nothing changes": ConvergenceMode.UNTIL_FIXED_POINT}
-MODES = {
-    "infer and train": frozenset(CompilationMode),
-    "infer only": frozenset({CompilationMode.INFER}),
-    "train only": frozenset({CompilationMode.TRAIN}),
+CHOICES: dict[str, dict[Any, Any]] = {
+    "convergence": {"once": ConvergenceMode.ONE_PASS, "until nothing changes": ConvergenceMode.UNTIL_FIXED_POINT},
+    "modes": {
+        "infer and train": frozenset(CompilationMode),
+        "infer only": frozenset({CompilationMode.INFER}),
+        "train only": frozenset({CompilationMode.TRAIN}),
+    },
 }
+"""The values of the fields of an entry, by the titles in its controls."""
 
 
 class PassesForm:
@@ -182,11 +185,10 @@ class PassesForm:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.draft = PipelineDraft()
-        self._filling = False
         guard = workspace.guard
         self.list = pn.widgets.MultiSelect(label="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
-        self.convergence = pmui.Select(label="Repeat", options=list(CONVERGENCE), width=200, **SMALL)
-        self.modes = pmui.Select(label="Enabled for", options=list(MODES), width=150, **SMALL)
+        self.convergence = pmui.Select(label="Repeat", options=list(CHOICES["convergence"]), width=200, **SMALL)
+        self.modes = pmui.Select(label="Enabled for", options=list(CHOICES["modes"]), width=150, **SMALL)
         self.on = pmui.Checkbox(label="on", value=True, **SMALL)
         self.new = pmui.Select(label="Pass to add", options=[], width=260, **SMALL)
         self.mode = pmui.Select(
@@ -205,9 +207,8 @@ class PassesForm:
             label="Save as YAML", filename="pipeline.yaml", callback=self._yaml, variant="outlined", size="small"
         )
         self.list.param.watch(guard(lambda _: self._fill_entry()), "value")
-        self.convergence.param.watch(guard(lambda e: self._change(convergence=CONVERGENCE[e.new])), "value")
-        self.modes.param.watch(guard(lambda e: self._change(modes=MODES[e.new])), "value")
-        self.on.param.watch(guard(lambda e: self._switch(e.new)), "value")
+        for name in ("convergence", "modes", "on"):
+            vars(self)[name].param.watch(guard(lambda event, name=name: self._change(name, event.new)), "value")
 
     def build(self) -> Viewable:
         """The list of entries on the left, the actions on an entry on the right."""
@@ -261,22 +262,28 @@ class PassesForm:
         self._fill_entry()
 
     def _fill_entry(self) -> None:
+        for name, value in self._entry_values().items():
+            vars(self)[name].value = value
+
+    def _entry_values(self) -> dict[str, Any]:
+        """Return the values of the controls for the chosen entry."""
         if not self.draft.entries:
-            return
+            return {}
         entry = self.draft.entries[self._at]
-        self._filling = True
-        self.convergence.value = next(k for k, v in CONVERGENCE.items() if v is entry.config.convergence)
-        self.modes.value = next((k for k, v in MODES.items() if v == entry.config.modes), next(iter(MODES)))
-        self.on.value = entry.on
-        self._filling = False
+        titles = {
+            name: next((title for title, one in known.items() if one == getattr(entry.config, name)), next(iter(known)))
+            for name, known in CHOICES.items()
+        }
+        return {**titles, "on": entry.on}
 
-    def _change(self, **changes: Any) -> None:
-        if not self._filling and self.draft.entries:
-            self._edit(self.draft.change(self._at, **changes), self._at)
-
-    def _switch(self, on: bool) -> None:
-        if not self._filling and self.draft.entries:
-            self._edit(self.draft.switch(self._at, on), self._at)
+    def _change(self, name: str, value: Any) -> None:
+        """Change the chosen entry, if a control does not have its value already."""
+        if value == self._entry_values().get(name, value):
+            return
+        if name == "on":
+            self._edit(self.draft.switch(self._at, value), self._at)
+        else:
+            self._edit(self.draft.change(self._at, **{name: CHOICES[name][value]}), self._at)
 
     def _add(self, below: int) -> None:
         at = self._at + below if self.draft.entries else 0

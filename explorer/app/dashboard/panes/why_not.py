@@ -32,9 +32,10 @@ class WhyNotTool(Tool):
         self.show = pmui.Checkbox(label="Draw its near misses on the graph", value=False)
         self.answer = html_pane()
         self.misses = html_pane()
-        self.pattern.param.watch(workspace.guard(lambda _: self._on_select()), "value")
-        self.show.param.watch(workspace.guard(lambda _: self._on_select()), "value")
-        self._is_chosen = self._filling = False
+        self._filled: str | None = None
+        """The pattern that was chosen here; None once the reader has chosen one."""
+        self.pattern.param.watch(workspace.guard(lambda event: event.new == self._filled or self._choose()), "value")
+        self.show.param.watch(workspace.guard(lambda _: self._choose()), "value")
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -46,16 +47,15 @@ class WhyNotTool(Tool):
         if "trace" in names:
             patterns = [rule.pattern for rule in session.opened.trace.rules]
             kept = self.pattern.value if self.pattern.value in patterns else None
-            self._is_chosen = False
-            self._fill(options=patterns, value=kept or self._likely(patterns))
+            self._fill(kept or self._likely(patterns), options=patterns)
         if "look" in names and session.look.near_misses is not None:
-            self._fill(value=session.look.near_misses)
-            self.show.value = self._is_chosen = True
-        if session.selected_layers and names & {"trace", "selection", "step"} and not self._is_chosen:
+            self._fill(session.look.near_misses)
+            self.show.value, self._filled = True, None
+        if session.selected_layers and names & {"trace", "selection", "step"} and self._filled is not None:
             node, passes = session.selected_layers[-1], not session.opened.trace.level.has_circuit
             here = closest_pattern(session.index, node, session.step) if passes else None
             closest = here or closest_pattern(session.index, node)
-            self._fill(value=closest or self.pattern.value)
+            self._fill(closest or self.pattern.value)
         if names & {"trace", "step"}:
             found = near_misses(session.index, session.step)
             shown = "".join(section_html(section) for section in found["sections"])
@@ -68,16 +68,14 @@ class WhyNotTool(Tool):
         best = max(found, key=lambda misses: len(misses.refusals), default=None)
         return best.pattern if best is not None else next(iter(patterns), None)
 
-    def _fill(self, **values: Any) -> None:
+    def _fill(self, pattern: str | None, **more: Any) -> None:
         """Set the pattern without asking for its near misses."""
-        self._filling = True
-        self.pattern.param.update(**values)
-        self._filling = False
+        self._filled = pattern
+        self.pattern.param.update(value=pattern, **more)
 
-    def _on_select(self) -> None:
-        if self._filling:
-            return
-        self._is_chosen = True
+    def _choose(self) -> None:
+        """Show the pattern that the reader chose, and its near misses if the reader wants them."""
+        self._filled = None
         self.workspace.session.change_look(near_misses=self.pattern.value if self.show.value else None)
         self._answer()
 
