@@ -1,6 +1,7 @@
 """The panes of one reader: they follow the session, and the session follows them."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -35,7 +36,7 @@ class Dashboard:
 
     def __init__(self, library: Library, state: ViewState, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
-        self.is_loaded = self._following = False
+        self.is_loaded, self._is_following = False, True
         session = Session(opened or open_state(library, state), state)
         self._deliver = partial(deliver, document)
         self.workspace = Workspace(session, library, self._deliver, self._show_job, self._open_tool)
@@ -58,7 +59,6 @@ class Dashboard:
         self.ahead = SendingAhead(session, self.graph.send_ahead, partial(call_later, document))
         self.graph.param.watch(lambda _: self.ahead.start(), "ready")
         self.other_link: GraphLink | None = None
-        self._unlisten: Callable[[], None] = lambda: None
         self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
         self.graph.param.watch(lambda event: self._filter_steps(event.new), "view")
         self.theme = pmui.Button(
@@ -143,18 +143,13 @@ class Dashboard:
         if names & {"other", "trace"}:
             self._show_other()
         if self.workspace.other is not None:
-            if "step" in names:
-                self._step_together(session, self.workspace.other)
-            if names & {"step", "selection"}:
-                self._follow(session, self.workspace.other)
+            self._follow(session, self.workspace.other, names)
         self.drawer.on_change(names)
         if names & {"trace", "step", "selection", "look", "other", "closer"}:
             self.address.write()
 
     def _show_other(self) -> None:
         """Show the second graph next to the first, or remove it."""
-        self._unlisten()
-        self._unlisten = lambda: None
         if self.other_link is not None:
             self.other_link.close()
             self.other_link = None
@@ -166,18 +161,17 @@ class Dashboard:
             self.other_link = GraphLink(other, pane, {}, self.workspace.guard)
             self.graphs[:] = [self.graph, pane]
             self._step_together(self.workspace.session, other)
-            self._unlisten = other.listen(partial(self._on_other_change, other))
+            other.listen(partial(self._on_other_change, other))
         self.compared.show()
         self._make_room(bool(self.drawer.open_name))
 
     def _on_other_change(self, other: Session, names: frozenset[str]) -> None:
         """Apply the reader's actions in the right graph to the left one and to the link."""
+        if other is not self.workspace.other:
+            return
         session = self.workspace.session
         session.state = replace(session.state, other=replace(other.state, other=None))
-        if "step" in names:
-            self._step_together(other, session)
-        if names & {"step", "selection"}:
-            self._follow(other, session)
+        self._follow(other, session, names)
         self.address.write()
 
     def _step_together(self, leader: Session, follower: Session) -> None:
@@ -186,28 +180,32 @@ class Dashboard:
         if any(step.path == path for step in follower.opened.trace.steps):
             follower.go(path)
 
-    def _follow(self, leader: Session, follower: Session) -> None:
-        """Select the counterparts of the other trace's selection."""
-        if self._following:
+    def _follow(self, leader: Session, follower: Session, names: frozenset[str]) -> None:
+        """Go to the step of the other trace, and select the counterparts of its selection, if these changed."""
+        if not self._is_following or not names & {"step", "selection"}:
             return
-        self._following = True
-        nodes = leader.selected_nodes
+        with self._without_following():
+            if "step" in names:
+                self._step_together(leader, follower)
+            nodes = leader.selected_nodes
+            follower.select_nodes(counterparts(leader.index, leader.step, nodes, follower.index, follower.step).ids)
+
+    @contextmanager
+    def _without_following(self) -> Iterator[None]:
+        """Keep the traces from following each other: counterparts of counterparts may be different nodes."""
+        self._is_following = False
         try:
-            found = counterparts(leader.index, leader.step, nodes, follower.index, follower.step)
-            follower.select_nodes(found.ids)
+            yield
         finally:
-            self._following = False
+            self._is_following = True
 
     def _show_states(self, state: ViewState, other: ViewState | None) -> None:
         """Show a view state of the open trace, and one of the second trace."""
         self.messages.clear()
-        self._following = True
-        try:
+        with self._without_following():
             self.workspace.session.show(state)
             if other is not None and self.workspace.other is not None:
                 self.workspace.other.show(other)
-        finally:
-            self._following = False
 
     def _show_job(self, job: Job | None) -> None:
         has_time_line = self.workspace.session.opened.trace.level.has_circuit

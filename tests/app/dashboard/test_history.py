@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from explorer.app.session.view_state import ViewState, view_state_of_query
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
 from explorer.trace import StepCheck
+from explorer.views import TraceIndex, counterparts
 from tests.waiting import PATIENCE
 
 CONFLICT = "?circuit=conflict"
@@ -158,6 +160,32 @@ def test_an_action_in_either_trace_of_a_comparison_is_one_entry(opened: Callable
     assert page.work() == []
     assert (page.session.step, other.step, page.made.workspace.other) == (3, 3, other)
     assert list(page.session.findings.checks) == [6]
+
+
+def test_the_trace_that_the_reader_changes_leads_and_the_other_one_follows(
+    opened: Callable[[str], Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = opened(f"{CONFLICT}&vs.circuit=conflict&vs.fold=no")
+    other = page.made.workspace.other
+    assert other is not None
+    leaders: list[TraceIndex] = []
+
+    def note(leader: TraceIndex, *more: Any) -> Any:
+        leaders.append(leader)
+        return counterparts(leader, *more)
+
+    monkeypatch.setattr(dashboard, "counterparts", note)
+    page.session.select([next(iter(page.session.boxes))])
+    page.session.go(3)
+    assert leaders == [page.session.index] * 2
+    assert other.selection
+    other.go(2)
+    other.select([])
+    assert leaders[2:] == [other.index] * 2
+    assert page.session.selection == ()
+    page.made.workspace.show_other(None)
+    other.go(1)  # a message of the removed graph that comes late
+    assert (page.session.step, page.session.state.other) == (2, None)
 
 
 def test_back_from_and_to_a_comparison_opens_the_other_trace_only(opened: Callable[[str], Page]) -> None:
