@@ -4,17 +4,17 @@ The form is frozen data; every control creates a new one. Nothing that is typed 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any, TypeVar
+from typing import Any
 
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
-from explorer.app.dashboard.panes.tool import CLOSED, Tool, column, columns, line
+from explorer.app.dashboard.panes.tool import CLOSED, Tool, button, column, columns, line
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.app.session.pattern_form import (
@@ -38,9 +38,11 @@ from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 from explorer.trace import COMPILED
 
-Part = TypeVar("Part")
+Path = Sequence[str | int]
+"""A part of a form: names of fields and positions, such as `("entries", 0, "conditions", 1)`."""
 START = PatternForm("MyPattern", (LayerForm("TorchSumLayer"), LayerForm("TorchHadamardLayer")))
-SMALL = {"size": "small", "margin": (3, 5)}
+MARGIN = (3, 5)
+SMALL: dict[str, Any] = {"size": "small", "margin": MARGIN}
 
 
 class PatternTool(Tool):
@@ -55,21 +57,12 @@ class PatternTool(Tool):
     def __init__(self, workspace: Workspace) -> None:
         self.form = START
         self.rows = column()
-        self.words = html_pane()
-        self.answer = html_pane()
-        self.code = html_pane()
+        self.words, self.answer, self.code = html_pane(), html_pane(), html_pane()
         self.replacement = pmui.Select(label="Replacement", options=[], width=220, **SMALL)
-        self.apply = pmui.Button(label="Apply", on_click=workspace.guard(self._apply), **SMALL)
-        self.compare = pmui.Button(
-            label="Apply and compare", variant="outlined", on_click=workspace.guard(self._compare), **SMALL
-        )
-        self.copy = pmui.Button(
-            label="Copy as Python",
-            variant="outlined",
-            on_click=workspace.guard(lambda _: workspace.browser.put_on_clipboard(self._python())),
-            **SMALL,
-        )
-        self.clear = pmui.Button(label="End the trial", variant="text", on_click=workspace.guard(self._clear), **SMALL)
+        self.apply = button(workspace, "Apply", self._apply, margin=MARGIN)
+        self.compare = button(workspace, "Apply and compare", self._compare, "outlined", margin=MARGIN)
+        self.copy = button(workspace, "Copy as Python", self._copy, "outlined", margin=MARGIN)
+        self.clear = button(workspace, "End the trial", lambda: workspace.open_tool(""), "text", margin=MARGIN)
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -90,161 +83,107 @@ class PatternTool(Tool):
 
     # ------------------------------------------------------------------ the form
 
-    def _set(self, form: PatternForm, redraw: bool = False) -> None:
-        self.form = form
-        if redraw:
+    def _put(self, at: Path, new: object, *, redraws: bool = True) -> None:
+        """Change a part of the form, or remove it (None); the rows stay where their controls show the change."""
+        self.form = _replace_part(self.form, at, new)
+        if redraws:
             self._draw()
         self._try()
         self._ask()
 
+    def _add(self, at: Path, new: object) -> None:
+        """Append to the parts at a path."""
+        self._put(at, (*_part_at(self.form, at), new))
+
     def _draw(self) -> None:
-        form = self.form
-        name = _text("Name", form.name, self._guard(lambda value: self._set(replace(self.form, name=value))), 170)
-        is_output = pmui.Checkbox(label="the first layer is an output", value=form.is_output, **SMALL)
-        is_output.param.watch(
-            self.workspace.guard(lambda event: self._set(replace(self.form, is_output=event.new))), "value"
-        )
-        add = _button("Add a layer below", self._guard(lambda: self._layers((*self.form.entries, form.entries[-1]))))
-        self.rows[:] = [
-            line(name, is_output, add),
-            *(self._layer_rows(i, entry) for i, entry in enumerate(form.entries)),
-        ]
+        name = self._text("Name", self.form.name, ("name",), 170)
+        is_output = pmui.Checkbox(label="the first layer is an output", value=self.form.is_output, **SMALL)
+        self._on_value(is_output, "value", lambda value: self._put(("is_output",), value, redraws=False))
+        add = self._button("Add a layer below", lambda: self._add(("entries",), self.form.entries[-1]))
+        layers = (self._layer_rows(i, layer) for i, layer in enumerate(self.form.entries))
+        self.rows[:] = [line(name, is_output, add), *layers]
 
-    def _layers(self, entries: Sequence[LayerForm]) -> None:
-        self._set(replace(self.form, entries=tuple(entries)), redraw=True)
-
-    def _layer(self, i: int, entry: LayerForm | None, redraw: bool = True) -> None:
-        entries = _with(self.form.entries, i, entry)
-        self._set(replace(self.form, entries=entries), redraw)
-
-    def _layer_rows(self, i: int, entry: LayerForm) -> Viewable:
+    def _layer_rows(self, i: int, layer: LayerForm) -> Viewable:
         """A layer: its type, the conditions on its fields, the sub-patterns of its parameters."""
-        where = "output side" if i == 0 else f"input {i} below"
-        kind = _select(
-            f"Layer {i + 1} ({where})",
-            list(layer_types()),
-            entry.type,
-            self._guard(lambda value: self._layer(i, LayerForm(value))),
-            215,
-        )
-        fields, parameters = fields_of(entry.type), parameters_of_type(entry.type)
-        buttons: list[Viewable] = []
-        if fields:
-            new = ConditionForm(fields[0].name)
-            buttons.append(
-                _button("Condition", self._guard(lambda: self._layer(i, _conditions(self.form.entries[i], new))))
-            )
-        if parameters:
-            first = (parameters[0], ParameterForm((NodeForm(next(iter(parameter_types()))),)))
-            buttons.append(
-                _button(
-                    "Parameter",
-                    self._guard(
-                        lambda: self._layer(
-                            i, replace(self.form.entries[i], parameters=(*self.form.entries[i].parameters, first))
-                        )
-                    ),
-                )
-            )
-        if len(self.form.entries) > 1:
-            buttons.append(_button("Remove", self._guard(lambda: self._layer(i, None))))
-        rows: list[Viewable] = [line(kind, *buttons)]
-        for j, condition in enumerate(entry.conditions):
-            rows.append(self._condition_row(fields, condition, lambda c, r, j=j: self._layer_condition(i, j, c, r)))
-        for j, (name, parameter) in enumerate(entry.parameters):
-            rows.append(self._parameter_rows(i, j, name, parameter, parameters))
+        at, where = ("entries", i), "output side" if i == 0 else f"input {i} below"
+        names, buttons = parameters_of_type(layer.type), list[Viewable]()
+        if names:
+            first = (names[0], ParameterForm((NodeForm(next(iter(parameter_types()))),)))
+            buttons.append(self._button("Parameter", lambda: self._add((*at, "parameters"), first)))
+        rows = self._part_rows(f"Layer {i + 1} ({where})", layer, at, layer_types(), buttons)
+        for j, (name, parameter) in enumerate(layer.parameters):
+            rows += self._parameter_rows((*at, "parameters", j), name, parameter, names)
         return column(*rows)
 
-    def _layer_condition(self, i: int, j: int, condition: ConditionForm | None, redraw: bool) -> None:
-        entry = self.form.entries[i]
-        self._layer(i, replace(entry, conditions=_with(entry.conditions, j, condition)), redraw)
+    def _parameter_rows(self, at: Path, name: str, parameter: ParameterForm, names: Sequence[str]) -> list[Viewable]:
+        """The sub-pattern of a parameter: a chain of nodes, the last one of the parameter first."""
+        which = self._select("Parameter", names, name, lambda value: self._put((*at, 0), value), 150)
+        new = NodeForm(next(iter(parameter_types())))
+        add = self._button("Node below", lambda: self._add((*at, 1, "entries"), new))
+        remove = self._button("Remove", lambda: self._put(at, None))
+        rows: list[Viewable] = [line(which, add, remove, indent=30)]
+        for k, node in enumerate(parameter.entries):
+            rows += self._part_rows(f"Node {k + 1}", node, (*at, 1, "entries", k), parameter_types(), indent=60)
+        return rows
 
-    def _condition_row(
+    def _part_rows(
         self,
-        fields: Sequence[FieldChoice],
-        condition: ConditionForm,
-        put: Callable[[ConditionForm | None, bool], None],
-    ) -> Viewable:
+        title: str,
+        part: LayerForm | NodeForm,
+        at: Path,
+        types: Iterable[str],
+        more: Sequence[Viewable] = (),
+        *,
+        indent: int = 0,
+    ) -> list[Viewable]:
+        """A layer or a node: its type and its buttons, then a row for each condition on its fields."""
+        fields, buttons = fields_of(part.type), [*more]
+        kind = self._select(title, types, part.type, lambda value: self._put(at, type(part)(value)), 215)
+        if fields:
+            new = ConditionForm(fields[0].name)
+            buttons.insert(0, self._button("Condition", lambda: self._add((*at, "conditions"), new)))
+        if len(_part_at(self.form, at[:-1])) > 1:
+            buttons.append(self._button("Remove", lambda: self._put(at, None)))
+        conditions = (self._condition_row(fields, one, (*at, "conditions", i)) for i, one in enumerate(part.conditions))
+        return [line(kind, *buttons, indent=indent), *conditions]
+
+    def _condition_row(self, fields: Sequence[FieldChoice], condition: ConditionForm, at: Path) -> Viewable:
         by_name = {choice.name: choice for choice in fields}
         choice = by_name.get(condition.field, fields[0])
-        state = {"condition": condition}
-
-        def change(**changes: Any) -> None:
-            state["condition"] = replace(state["condition"], **changes)
-            put(state["condition"], False)
 
         def choose(name: str) -> None:
             """Change the field; the row is rebuilt only for a different kind of value, so that typed text is kept."""
             if (by_name[name].kind, by_name[name].operators) == (choice.kind, choice.operators):
-                change(field=name)
+                self._put((*at, "field"), name, redraws=False)
             else:
-                put(ConditionForm(name), True)
+                self._put(at, ConditionForm(name))
 
-        field = _select("Field", list(by_name), condition.field, self._guard(choose), 190)
-        operator = _select(
-            "is", list(choice.operators), condition.operator, self._guard(lambda v: change(operator=v)), 80
-        )
-        value = _text(choice.kind, str(condition.value), self._guard(lambda v: change(value=v)), 130)
-        return line(field, operator, value, _button("Remove", self._guard(lambda: put(None, True))), indent=30)
+        def compare(operator: str) -> None:
+            self._put((*at, "operator"), operator, redraws=False)
 
-    def _parameter_rows(self, i: int, j: int, name: str, parameter: ParameterForm, names: Sequence[str]) -> Viewable:
-        """The sub-pattern of a parameter: a chain of nodes, the last one of the parameter first."""
+        field = self._select("Field", by_name, condition.field, choose, 190)
+        operator = self._select("is", choice.operators, condition.operator, compare, 80)
+        value = self._text(choice.kind, str(condition.value), (*at, "value"), 130)
+        return line(field, operator, value, self._button("Remove", lambda: self._put(at, None)), indent=30)
 
-        def put(new: tuple[str, ParameterForm] | None, redraw: bool = True) -> None:
-            entry = self.form.entries[i]
-            self._layer(i, replace(entry, parameters=_with(entry.parameters, j, new)), redraw)
+    def _on_value(self, control: Any, name: str, put: Callable[[Any], None]) -> None:
+        control.param.watch(self.workspace.guard(lambda event: put(event.new)), name)
 
-        def node(k: int, new: NodeForm | None, redraw: bool = True) -> None:
-            now_name, now = self.form.entries[i].parameters[j]
-            put((now_name, replace(now, entries=_with(now.entries, k, new))), redraw)
+    def _select(
+        self, label: str, options: Iterable[str], value: str, put: Callable[[str], None], width: int
+    ) -> pmui.Select:
+        known = list(dict.fromkeys(options if value in options else [value, *options]))
+        control = pmui.Select(label=label, options=known, value=value, width=width, **SMALL)
+        self._on_value(control, "value", put)
+        return control
 
-        which = _select(
-            "Parameter",
-            list(names),
-            name,
-            self._guard(lambda value: put((value, self.form.entries[i].parameters[j][1]))),
-            150,
-        )
-        more = NodeForm(next(iter(parameter_types())))
+    def _text(self, label: str, value: str, at: Path, width: int) -> pmui.TextInput:
+        control = pmui.TextInput(label=label, value=value, width=width, max_length=60, **SMALL)
+        self._on_value(control, "value_input", lambda typed: self._put(at, typed, redraws=False))
+        return control
 
-        def below() -> None:
-            now_name, now = self.form.entries[i].parameters[j]
-            put((now_name, replace(now, entries=(*now.entries, more))))
-
-        add = _button("Node below", self._guard(below))
-        remove = _button("Remove", self._guard(lambda: put(None)))
-        rows: list[Viewable] = [line(which, add, remove, indent=30)]
-        for k, entry in enumerate(parameter.entries):
-            kind = _select(
-                f"Node {k + 1}",
-                list(parameter_types()),
-                entry.type,
-                self._guard(lambda value, k=k: node(k, NodeForm(value))),
-                215,
-            )
-            fields = fields_of(entry.type)
-            buttons: list[Viewable] = []
-            if fields:
-
-                def ask(k: int = k, field: str = fields[0].name) -> None:
-                    now = self.form.entries[i].parameters[j][1].entries[k]
-                    node(k, replace(now, conditions=(*now.conditions, ConditionForm(field))))
-
-                buttons.append(_button("Condition", self._guard(ask)))
-            if len(parameter.entries) > 1:
-                buttons.append(_button("Remove", self._guard(lambda k=k: node(k, None))))
-            rows.append(line(kind, *buttons, indent=60))
-            for m, condition in enumerate(entry.conditions):
-
-                def put_condition(c: ConditionForm | None, redraw: bool, k: int = k, m: int = m) -> None:
-                    now = self.form.entries[i].parameters[j][1].entries[k]
-                    node(k, replace(now, conditions=_with(now.conditions, m, c)), redraw)
-
-                rows.append(self._condition_row(fields, condition, put_condition))
-        return column(*rows)
-
-    def _guard(self, action: Callable[..., None]) -> Callable[..., None]:
-        return self.workspace.guard(action)
+    def _button(self, label: str, press: Callable[[], None]) -> pmui.Button:
+        return button(self.workspace, label, press, "text", margin=MARGIN)
 
     # ------------------------------------------------------------------ matches
 
@@ -286,6 +225,9 @@ class PatternTool(Tool):
     def _python(self) -> str:
         return self.workspace.python(form=self.form, replacement=self.replacement.value)
 
+    def _copy(self) -> None:
+        self.workspace.browser.put_on_clipboard(self._python())
+
     # ------------------------------------------------------------------ applying it
 
     def _start_applying(self, then: Callable[[Opened], None]) -> None:
@@ -298,7 +240,7 @@ class PatternTool(Tool):
 
         self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.show_error)
 
-    def _apply(self, _: object) -> None:
+    def _apply(self) -> None:
         state = self._state_with_pattern()
         name = self.form.name
 
@@ -308,7 +250,7 @@ class PatternTool(Tool):
 
         self._start_applying(show)
 
-    def _compare(self, _: object) -> None:
+    def _compare(self) -> None:
         def show(opened: Opened) -> None:
             self.workspace.show_other(Session(opened, state))
             self.workspace.open_tool("compare")
@@ -329,9 +271,6 @@ class PatternTool(Tool):
             replacement=(*state.replacement, self.replacement.value),
         )
 
-    def _clear(self, _: object) -> None:
-        self.workspace.open_tool("")
-
 
 def _has_gaps(form: PatternForm) -> bool:
     """Whether some condition has no value yet."""
@@ -339,27 +278,19 @@ def _has_gaps(form: PatternForm) -> bool:
     return any(condition.value == "" for part in (*form.entries, *nodes) for condition in part.conditions)
 
 
-def _conditions(entry: LayerForm, new: ConditionForm) -> LayerForm:
-    return replace(entry, conditions=(*entry.conditions, new))
+def _part_at(form: Any, at: Path) -> Any:
+    """Return the part of a form at a path."""
+    for key in at:
+        form = getattr(form, key) if isinstance(key, str) else form[key]
+    return form
 
 
-def _with(parts: tuple[Part, ...], at: int, new: Part | None) -> tuple[Part, ...]:
-    """Replace one of the parts, or remove it."""
-    return tuple(p for i, part in enumerate(parts) if (p := new if i == at else part) is not None)
-
-
-def _select(label: str, options: list[str], value: str, put: Callable[[Any], None], width: int) -> pmui.Select:
-    known = options if value in options else [value, *options]
-    control = pmui.Select(label=label, options=known, value=value, width=width, **SMALL)
-    control.param.watch(lambda event: put(event.new), "value")
-    return control
-
-
-def _text(label: str, value: str, put: Callable[[str], None], width: int) -> pmui.TextInput:
-    control = pmui.TextInput(label=label, value=value, width=width, max_length=60, **SMALL)
-    control.param.watch(lambda event: put(event.new), "value_input")
-    return control
-
-
-def _button(label: str, press: Callable[[], None]) -> pmui.Button:
-    return pmui.Button(label=label, variant="text", on_click=lambda _: press(), **SMALL)
+def _replace_part(form: Any, at: Path, new: object) -> Any:
+    """Replace the part of a form at a path; None removes it from its tuple."""
+    if not at:
+        return new
+    key, *rest = at
+    if isinstance(key, str):
+        return replace(form, **{key: _replace_part(getattr(form, key), rest, new)})
+    made = _replace_part(form[key], rest, new)
+    return (*form[:key], *([] if made is None else [made]), *form[key + 1 :])

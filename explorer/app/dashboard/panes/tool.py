@@ -58,12 +58,11 @@ TYPED_NUMBER = {"& .MuiInputAdornment-root": {"display": "none"}, "& .MuiInputBa
 
 
 def button(
-    workspace: Workspace, label: str, press: Callable[[], object], variant: str = "contained", *, visible: bool = True
+    workspace: Workspace, label: str, press: Callable[[], object], variant: str = "contained", **more: Any
 ) -> pmui.Button:
     """A small button; an error of its action is shown in the page."""
-    return pmui.Button(
-        label=label, size="small", variant=variant, visible=visible, on_click=workspace.guard(lambda _: press())
-    )
+    on_click = workspace.guard(lambda _: press())
+    return pmui.Button(label=label, size="small", variant=variant, on_click=on_click, **more)
 
 
 def number_input(

@@ -1,0 +1,87 @@
+"""The Pattern tool: its controls change the form, part by part, and its matches follow."""
+
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+import pytest
+
+from explorer.app.dashboard.dashboard import Dashboard
+from explorer.app.dashboard.panes.patterns import START, PatternTool
+from explorer.app.session.library import Library
+from explorer.app.session.pattern_form import ConditionForm, LayerForm, NodeForm, PatternForm
+from explorer.app.session.view_state import ViewState
+
+pn.extension()
+
+
+@pytest.fixture
+def tool() -> PatternTool:
+    made = Dashboard(Library(), ViewState(circuit="conflict", step=2))
+    made.drawer.open("pattern")
+    tool = made.drawer._tools["pattern"]
+    assert isinstance(tool, PatternTool)
+    return tool
+
+
+def control(tool: PatternTool, label: str, at: int = 0) -> Any:
+    """The control with a label; of several ones by its position."""
+    return controls(tool, label)[at]
+
+
+def controls(tool: PatternTool, label: str) -> list[Any]:
+    known: list[Any] = tool.rows.select(pmui.widgets.base.MaterialWidget)
+    return [one for one in known if one.label == label]
+
+
+def press(tool: PatternTool, label: str, at: int = 0) -> None:
+    control(tool, label, at).clicks += 1
+
+
+def test_conditions_are_added_changed_and_removed(tool: PatternTool) -> None:
+    press(tool, "Condition")
+    (first,) = tool.form.entries[0].conditions
+    assert tool.form.entries[1] == START.entries[1]
+    assert "Enter a value" in str(tool.words.object)
+    value = control(tool, "integer")
+    value.value_input = "1"
+    control(tool, "is").value = "≥"
+    assert tool.form.entries[0].conditions == (ConditionForm(first.field, "≥", "1"),)
+    assert "Enter a value" not in str(tool.words.object)
+    assert control(tool, "integer") is value, "what is typed stays in its field"
+    other = next(name for name in control(tool, "Field").options if name != first.field)
+    control(tool, "Field").value = other
+    assert tool.form.entries[0].conditions[0].field == other
+    press(tool, "Remove", 1)  # the first one removes the layer
+    assert tool.form == START
+
+
+def test_layers_are_added_at_the_input_side_and_the_last_one_stays(tool: PatternTool) -> None:
+    press(tool, "Condition", 1)
+    press(tool, "Add a layer below")
+    assert [layer.type for layer in tool.form.entries] == ["TorchSumLayer", *["TorchHadamardLayer"] * 2]
+    assert tool.form.entries[1] == tool.form.entries[2]
+    control(tool, "Layer 3 (input 2 below)").value = "TorchSumLayer"
+    assert tool.form.entries[2] == LayerForm("TorchSumLayer")
+    press(tool, "Remove")
+    assert [layer.type for layer in tool.form.entries] == ["TorchHadamardLayer", "TorchSumLayer"]
+    control(tool, "Name").value_input = "Other"
+    control(tool, "the first layer is an output").value = True
+    press(tool, "Remove")
+    assert tool.form == PatternForm("Other", (LayerForm("TorchSumLayer"),), is_output=True)
+    assert controls(tool, "Remove") == []
+
+
+def test_a_parameter_is_a_chain_of_nodes_with_conditions(tool: PatternTool) -> None:
+    press(tool, "Parameter")
+    name, parameter = tool.form.entries[0].parameters[0]
+    (node,) = parameter.entries
+    press(tool, "Node below")
+    control(tool, "Node 1").value = "TorchSoftmaxParameter"
+    assert tool.form.entries[0].parameters[0][1].entries == (NodeForm("TorchSoftmaxParameter"), node)
+    press(tool, "Condition", 1)  # of the first node: the layer has the first button
+    assert len(tool.form.entries[0].parameters[0][1].entries[0].conditions) == 1
+    press(tool, "Remove", 2)  # of the layer, of the parameter, of the first node
+    assert tool.form.entries[0].parameters == ((name, parameter),)
+    press(tool, "Remove", 1)
+    assert tool.form == START
