@@ -34,12 +34,14 @@ def show_nothing(job: "Job | None") -> None:
 class Job:
     """A piece of work: its title, its progress, and whether it was cancelled."""
 
-    def __init__(self, title: str, deliver: Deliver, show: Callable[["Job"], None]) -> None:
+    def __init__(
+        self, title: str, deliver: Deliver, show: Callable[["Job"], None], on_cancel: Callable[[], None]
+    ) -> None:
         self.title = title
         self.text = ""
         self.fraction: float | None = None
         self.running = True
-        self.on_cancel: Callable[[], None] = lambda: None
+        self.on_cancel = on_cancel
         self._cancelled = Event()
         self._deliver = deliver
         self._show = show
@@ -121,8 +123,7 @@ class Background:
         `show_at_once` for work that cannot be interrupted later.
         """
         self._stop()
-        job = self.job = Job(title, self._deliver, self._show)
-        job.on_cancel = on_cancel
+        job = self.job = Job(title, self._deliver, self._show, on_cancel)
         if show_at_once:
             self._show(job)
         else:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import ref
 
 from explorer.app.dashboard.background import Background, Job
@@ -40,6 +40,9 @@ from explorer.timings import (
 from explorer.trace import Trace
 from explorer.views import bytes_text, check_fits, measurements, part_times, with_lanes, with_more_lanes
 
+Outer = TypeVar("Outer", int, str)
+Inner = TypeVar("Inner", int, str)
+
 NO_CUDA = "not available on this machine"
 """Short for what the Time tool says at length."""
 TIMING = "Timing"
@@ -74,9 +77,9 @@ class Watcher(Protocol):
 
     def show_start(self, request: Request) -> None: ...
     def show_live(self, run: Run, what: str) -> None: ...
-    def show_end(self, run: Run, what: str) -> None: ...
+    def show_run(self, run: Run, what: str) -> None: ...
     def show_cancelled(self, what: str) -> None: ...
-    def show_failed(self) -> None: ...
+    def clear(self) -> None: ...
 
 
 class Measuring:
@@ -159,7 +162,7 @@ class Measuring:
             if session.opened is not opened:
                 return
             self.add(runs)
-            tell(lambda watcher: watcher.show_end(runs[0], request.what))
+            tell(lambda watcher: watcher.show_run(runs[0], request.what))
             if request.what == LAYERS:
                 session.change_look(colour_by="time")
             if not any(run.devices for run in runs):
@@ -167,7 +170,7 @@ class Measuring:
                 self._show_note(f"{limit} Open Time for a longer limit, or a smaller batch.")
 
         def on_error(error: Exception) -> None:
-            tell(lambda watcher: watcher.show_failed())
+            tell(lambda watcher: watcher.clear())
             self._show_error(error)
 
         self._background.cancel()
@@ -197,8 +200,8 @@ class Measuring:
             if run.subject == LAYERS and run.devices:
                 layers[step_of(run)] = {device: part_times(run, device) for device in run.devices}
         if layers:
-            kept = _by_step(known.layer_times)
-            found["layer_times"] = _by_lane(with_lanes(kept, layers, recorded=recorded))
+            kept = _transpose(known.layer_times)
+            found["layer_times"] = _transpose(with_lanes(kept, layers, recorded=recorded))
         for subject in dict.fromkeys(run.subject for run in runs):
             self.runs[subject] = tuple(run for run in runs if run.subject == subject)
         if found:
@@ -234,19 +237,12 @@ def step_of(run: Run) -> int:
     return next((timing.step for timing in run.timings if timing.step is not None), 0)
 
 
-def _by_step(layers: Mapping[str, Mapping[int, Any]]) -> dict[int, dict[str, Any]]:
-    found: dict[int, dict[str, Any]] = {}
-    for lane, steps in layers.items():
-        for step, times in steps.items():
-            found.setdefault(step, {})[lane] = times
-    return found
-
-
-def _by_lane(layers: Mapping[int, Mapping[str, Any]]) -> dict[str, dict[int, Any]]:
-    found: dict[str, dict[int, Any]] = {}
-    for step, lanes in layers.items():
-        for lane, times in lanes.items():
-            found.setdefault(lane, {})[step] = times
+def _transpose(layers: Mapping[Outer, Mapping[Inner, Any]]) -> dict[Inner, dict[Outer, Any]]:
+    """Return times of layers by lane and step as those by step and lane, and the other way round."""
+    found: dict[Inner, dict[Outer, Any]] = {}
+    for outer, times in layers.items():
+        for inner, one in times.items():
+            found.setdefault(inner, {})[outer] = one
     return found
 
 

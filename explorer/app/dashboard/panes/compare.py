@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 from html import escape
-from typing import Any
-from weakref import ref
 
 import panel as pn
 import panel_material_ui as pmui
@@ -126,7 +124,6 @@ class OperatorsTool(Tool):
         self.words = html_pane()
         self.drawing = DerivationPane(visible=False, margin=(4, 8))
         self.view_of_circuit: DerivationView | None = None
-        self._opened: Any = lambda: None
         super().__init__(workspace)
 
     @classmethod
@@ -137,10 +134,8 @@ class OperatorsTool(Tool):
         return column(self.words, self.drawing)
 
     def on_change(self, names: frozenset[str]) -> None:
-        opened = self.workspace.session.opened
-        if self._opened() is not opened:
-            self._opened = ref(opened)
-            self._fill(opened)
+        if self._is_new_trace():
+            self._fill(self.workspace.session.opened)
         elif names & {OPENED, "selection", "step"}:
             self._light()
 

@@ -39,14 +39,13 @@ class FilesTool(Tool):
         super().__init__(workspace)
 
     def build(self) -> Viewable:
-        downloads = [
-            _download(self.workspace, "Picture (SVG)", "svg", self._name, self._svg),
-            _download(self.workspace, "Picture (PNG)", "png", self._name, self._png),
-            _download(self.workspace, "Page (HTML)", "html", self._name, self._page),
-            _download(self.workspace, "Trace", "trace.json.gz", self._name, self._trace),
-        ]
-        files = line(self.upload, self.again, *(download for download in downloads))
-        return column(files, line(self.copy), self.code)
+        downloads = (
+            self._download("Picture (SVG)", "svg", self._svg),
+            self._download("Picture (PNG)", "png", self._png),
+            self._download("Page (HTML)", "html", self._page),
+            self._download("Trace", "trace.json.gz", self._trace),
+        )
+        return column(line(self.upload, self.again, *downloads), line(self.copy), self.code)
 
     def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
@@ -69,10 +68,6 @@ class FilesTool(Tool):
     def _copy(self) -> None:
         self.workspace.browser.put_on_clipboard(self.workspace.python())
 
-    def _name(self) -> str:
-        session = self.workspace.session
-        return f"{session.opened.name.split('.')[0]}-step-{session.step}"
-
     def _svg(self) -> bytes:
         return static_svg(self.workspace.session.picture()).encode()
 
@@ -89,23 +84,22 @@ class FilesTool(Tool):
             self.workspace.session.opened.trace.save(path)
             return path.read_bytes()
 
+    def _download(self, label: str, ending: str, make: Callable[[], bytes]) -> pmui.FileDownload:
+        """A button that creates its file when it is pressed."""
 
-def _download(
-    workspace: Workspace, label: str, ending: str, name: Callable[[], str], make: Callable[[], bytes]
-) -> pmui.FileDownload:
-    """A button that creates its file when it is pressed."""
-    button = pmui.FileDownload(label=label, filename=f"picture.{ending}", size="small", variant="outlined")
+        def content() -> BytesIO:
+            session = self.workspace.session
+            download.filename = f"{session.opened.name.split('.')[0]}-step-{session.step}.{ending}"
+            try:
+                return BytesIO(make())
+            except Exception as error:  # noqa: BLE001  # it is shown in the page and written to the file
+                self.workspace.show_error(error)
+                return BytesIO(str(error).encode())
 
-    def content() -> BytesIO:
-        button.filename = f"{name()}.{ending}"
-        try:
-            return BytesIO(make())
-        except Exception as error:  # noqa: BLE001  # it is shown in the page and written to the file
-            workspace.show_error(error)
-            return BytesIO(str(error).encode())
-
-    button.callback = content
-    return button
+        download = pmui.FileDownload(
+            label=label, filename=f"picture.{ending}", callback=content, size="small", variant="outlined"
+        )
+        return download
 
 
 # ---------------------------------------------------------------------- uploads

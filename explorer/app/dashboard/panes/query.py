@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from typing import Any
-from weakref import ref
 
 import panel_material_ui as pmui
 import torch
@@ -71,7 +70,6 @@ class QueryTool(Tool):
         self.variables = Variables(0)
         self._number = 0
         self._answer: Answer | None = None
-        self._opened: Any = lambda: None
         self._form_step = self._answered_step = -1
         self.kind.param.watch(workspace.guard(lambda _: self._on_kind()), "value")
         self.pad.param.watch(workspace.guard(lambda event: self._on_paint(event.new)), "evidence")
@@ -86,7 +84,7 @@ class QueryTool(Tool):
 
     def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
-        if self._opened() is not session.opened:
+        if self._is_new_trace():
             self._begin(session.opened)
         elif names & {"step", OPENED} and session.opened.is_live:
             had_answer = self._answer is not None
@@ -101,7 +99,6 @@ class QueryTool(Tool):
 
     def _begin(self, opened: Opened) -> None:
         """Begin with nothing observed of another trace."""
-        self._opened = ref(opened)
         self._clear()
         self.evidence, self.variables = Evidence.nothing(0), Variables(0)
         self.row.fill(self.variables)
@@ -238,10 +235,8 @@ class QueryTool(Tool):
 
     def _show_error(self, error: CircuitError) -> None:
         """Say why there is no answer, where the answer would be."""
-        self._answer = None
+        self._clear()
         self.answer.object, self.answer.visible = f'<p class="bad">{escape(str(error))}</p>', True
-        self.code.object = ""
-        self.copy.visible = self.colour.visible = False
         self._show_pad()
 
     def _show_pad(self, answer: Answer | None = None) -> None:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
-from weakref import ref
 
 import panel as pn
 import panel_material_ui as pmui
@@ -16,13 +15,7 @@ from explorer.app.dashboard.measuring import EVERY_BACKEND, EVERYTHING, SUBJECTS
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.dashboard.panes.tool import Tool, button, column, line, number, number_input
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.opening import Opened
-from explorer.bench import (
-    RecordedFile,
-    has_part_times,
-    recorded_runs,
-    why_no_cuda,
-)
+from explorer.bench import RecordedFile, has_part_times, recorded_runs, why_no_cuda
 from explorer.timings import BACKENDS, CPU, CUDA, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.views import (
     TraceIndex,
@@ -88,7 +81,6 @@ class TimeTool(Tool):
         self.what.param.watch(workspace.guard(lambda _: self._on_what()), "value")
         self._files: dict[str, RecordedFile] = {}
         self._so_far: tuple[Run, str] | None = None
-        self._opened: Callable[[], Opened | None] = lambda: None
         self.measuring = workspace.measuring
         self.measuring.watchers.append(self)
         super().__init__(workspace)
@@ -98,13 +90,12 @@ class TimeTool(Tool):
         return column(line(*controls, self.start, self.recorded), self.words, self.bars, self.chart, self.facts)
 
     def on_change(self, names: frozenset[str]) -> None:
-        if "trace" in names and self._opened() is not self.workspace.session.opened:
+        if "trace" in names and self._is_new_trace():
             self._fill()
 
     def _fill(self) -> None:
         """Offer what can be timed of another trace, and show no times."""
         opened = self.workspace.session.opened
-        self._opened = ref(opened)
         has_batches = opened.trace.level.has_batches
         subjects = (*OF_STEPS, *(OF_PARTS if has_part_times(opened.trace) else ()))
         offered = {label: what for label, what in WHAT.items() if has_batches or what in subjects}
@@ -114,7 +105,7 @@ class TimeTool(Tool):
         found = recorded_runs()
         self._files = {file.path.name: file for file in found}
         self.recorded.param.update(options=["none", *self._files], value="none", disabled=not found)
-        self._clear()
+        self.clear()
         self.words.object = lines_html([no_cuda_text(self.missing, len(found))]) if self.missing else ""
         self._on_what()
 
@@ -126,7 +117,7 @@ class TimeTool(Tool):
 
     def show_start(self, request: Request) -> None:
         """Clear what was shown, and say how long the measurement may take."""
-        self._clear()
+        self.clear()
         if request.what != self.what.value:
             self.what.value = request.what
         self.bars.visible = request.what != LAYERS
@@ -134,20 +125,12 @@ class TimeTool(Tool):
             [f"This takes at most {request.seconds:.0f} s; what is not timed by then is named."]
         )
 
-    def show_end(self, run: Run, what: str) -> None:
-        """Show the result."""
-        self._show(run, what)
-
-    def show_failed(self) -> None:
-        """Show nothing; the error is shown elsewhere."""
-        self._clear()
-
     def _on_what(self) -> None:
         """Show the runs of the chosen subject that are known."""
         what = self.what.value
         runs = self.measuring.runs.get(SUBJECTS.get(what, what), ())
         if runs and self.workspace.background.job is None:
-            self._show(runs[0], what)
+            self.show_run(runs[0], what)
 
     def _open_recorded(self) -> None:
         file = self._files.get(self.recorded.value)
@@ -170,7 +153,8 @@ class TimeTool(Tool):
 
     # ------------------------------------------------------------------ showing
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Show no times; an error is shown elsewhere."""
         self.chart[:] = []
         self.facts.object = self.words.object = self.bars.bars = ""
         self._so_far = None
@@ -195,7 +179,8 @@ class TimeTool(Tool):
             note = "Cancelled before anything was timed."
         self.words.object = lines_html([note])
 
-    def _show(self, run: Run, what: str) -> None:
+    def show_run(self, run: Run, what: str) -> None:
+        """Show the times of a run."""
         index = self.workspace.session.index
         self._so_far = None
         self.chart[:] = [sweep_chart(run)] if run.subject == "sweep" else []

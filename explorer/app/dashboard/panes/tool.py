@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
+from weakref import ref
 
 import panel_material_ui as pmui
 from panel import Column, FlexBox
@@ -34,12 +35,19 @@ class Tool(ABC):
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+        self._opened: Callable[[], Opened | None] = lambda: None
         self.view = self.build()
 
     @classmethod
     def supports(cls, opened: Opened) -> bool:
         """Whether it has something to show of an open trace of a supported level."""
         return True
+
+    def _is_new_trace(self) -> bool:
+        """Whether another trace was opened since the last call. The trace is not kept for it."""
+        known, opened = self._opened(), self.workspace.session.opened
+        self._opened = ref(opened)
+        return known is not opened
 
     @abstractmethod
     def build(self) -> Viewable:
