@@ -129,6 +129,8 @@ class Measuring:
         self.settings = request
         opened, step = session.opened, session.step
         settings: dict[str, Any] = {
+            "name": opened.name,
+            "batch_size": request.batch_size,
             "devices": self.devices,
             "kind": request.kind,
             "num_threads": request.num_threads,
@@ -147,7 +149,7 @@ class Measuring:
                 job.show(progress.note, progress.share, also=lambda: show_live(run))
 
             listening: dict[str, Any] = {"on_progress": on_progress, "cancelled": lambda: job.cancelled}
-            return _measure(request, opened.trace, opened.name, step, {**settings, **listening})
+            return tuple(_measure(request.what, opened.trace, step, {**settings, **listening}))
 
         def tell(show: Callable[[Watcher], None]) -> None:
             for watcher in self.watchers if session.opened is opened else ():
@@ -246,36 +248,35 @@ def _transpose(layers: Mapping[Outer, Mapping[Inner, Any]]) -> dict[Inner, dict[
     return found
 
 
-def _measure(request: Request, trace: Trace, name: str, step: int, settings: dict[str, Any]) -> tuple[Run, ...]:
-    batch_size = request.batch_size
-    if request.what == EVERYTHING:
-        return tuple(_measure_everything(trace, name, step, batch_size, settings))
-    if request.what == MODES:
-        options = options_of(trace).non_defaults()
-        return (measure_modes(circuit_of(trace), options, batch_size=batch_size, name=name, **settings),)
-    if request.what == EVERY_BACKEND:
-        return tuple(_measure_every_backend(trace, name, step, batch_size, settings))
-    if request.what == BACKENDS:
-        return (measure_backends(trace, step, batch_size=batch_size, name=name, **settings),)
-    if request.what == LAYERS:
-        return (measure_layers(trace, step, batch_size=batch_size, name=name, **_of_layers(settings)),)
-    if request.what == SWEEP:
+def _measure(what: str, trace: Trace, step: int, settings: dict[str, Any]) -> Iterator[Run]:
+    if what == EVERYTHING:
+        yield from _measure_everything(trace, step, settings)
+    elif what == EVERY_BACKEND:
+        yield from _measure_every_backend(trace, step, settings)
+    elif what == MODES:
+        yield measure_modes(circuit_of(trace), options_of(trace).non_defaults(), **settings)
+    elif what == BACKENDS:
+        yield measure_backends(trace, step, **settings)
+    elif what == LAYERS:
+        yield measure_layers(trace, step, **_without("kind", settings))
+    elif what == SWEEP:
         most, _ = _max_batch(trace)
         sizes = [size for size in BATCH_SIZES if size <= most]
-        return (measure_sweep(trace, step, sizes, name=name, **settings),)
-    return (measure_steps(trace, batch_size=batch_size, name=name, **settings),)
+        yield measure_sweep(trace, step, sizes, **_without("batch_size", settings))
+    else:
+        yield measure_steps(trace, **settings)
 
 
-def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, settings: dict[str, Any]) -> Iterator[Run]:
+def _measure_everything(trace: Trace, step: int, settings: dict[str, Any]) -> Iterator[Run]:
     """Time the steps, then the layers of this step and of as many others as there is time for, nearest first.
 
     Each layer of this step is timed at least once, even if that takes longer than its share of the time.
     """
     started, limit = monotonic(), settings["total_seconds"]
-    yield measure_steps(trace, batch_size=batch_size, name=name, **_within(settings, STEPS_SHARE * limit))
+    yield measure_steps(trace, **_within(settings, STEPS_SHARE * limit))
     here = state_step(trace, step)
     tell = settings["on_progress"]
-    quiet = {**_of_layers(settings), "on_progress": lambda progress: tell(replace(progress, timings=()))}
+    quiet = {**_without("kind", settings), "on_progress": lambda progress: tell(replace(progress, timings=()))}
     timed = (at for at in {here, *default_steps(trace)} if has_part_times(trace, at))
     waiting = sorted(timed, key=lambda other: (abs(other - here), other))
     while waiting and not settings["cancelled"]():
@@ -287,12 +288,10 @@ def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, set
         share = _within(quiet, left / (len(waiting) + 1))
         if at == here:
             share["total_seconds"] = left  # one round is run to its end, whatever its share is
-        yield measure_layers(trace, at, batch_size=batch_size, name=name, **share)
+        yield measure_layers(trace, at, **share)
 
 
-def _measure_every_backend(
-    trace: Trace, name: str, step: int, batch_size: int, settings: dict[str, Any]
-) -> Iterator[Run]:
+def _measure_every_backend(trace: Trace, step: int, settings: dict[str, Any]) -> Iterator[Run]:
     """Time the backends of this step, then of the steps that are timed by default; of folding the last level only."""
     here = state_step(trace, step)
     others = [at for at in default_steps(trace) if not trace.steps[at].folds or at == default_steps(trace)[-1]]
@@ -300,16 +299,16 @@ def _measure_every_backend(
     share = _within(settings, settings["total_seconds"] / len(chosen))
     for at in chosen:
         if not settings["cancelled"]():
-            yield measure_backends(trace, at, batch_size=batch_size, name=name, **share)
+            yield measure_backends(trace, at, **share)
 
 
 def _within(settings: dict[str, Any], seconds: float) -> dict[str, Any]:
     return {**settings, "max_seconds": seconds, "total_seconds": seconds}
 
 
-def _of_layers(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings for timing layers, which run forward only."""
-    return {key: value for key, value in settings.items() if key != "kind"}
+def _without(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Drop a setting: layers run forward only, a sweep has batches of its own."""
+    return {key: value for key, value in settings.items() if key != name}
 
 
 def _empty_run(request: Request, name: str, devices: Sequence[str]) -> Run:

@@ -204,7 +204,7 @@ def test_layers_of_this_step_are_timed_first_even_if_steps_took_all_the_time(
     monkeypatch.setattr(measuring, "measure_steps", time_steps)
     monkeypatch.setattr(measuring, "measure_layers", time_layers)
     settings = {"total_seconds": 20.0, "on_progress": lambda _: None, "cancelled": lambda: False}
-    runs = list(measuring._measure_everything(trace, "", 10, 16, settings))
+    runs = list(measuring._measure_everything(trace, 10, settings))
     assert runs[:2] == ["steps", "layers"]
     step, most, total = asked[0]
     assert step == 10

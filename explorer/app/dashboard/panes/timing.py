@@ -1,7 +1,6 @@
 """Timing on CPU and CUDA: any step, the four modes, the layers of a step, a sweep over batch sizes, backends."""
 
 import os
-from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -34,6 +33,7 @@ from explorer.views import (
     sweep_bars,
 )
 from explorer_widgets.dashboard import BarsPane
+from explorer_widgets.schema import BarsView
 
 WHAT = {
     "Every step and its layers": EVERYTHING,
@@ -183,8 +183,8 @@ class TimeTool(Tool):
         """Show the times of a run."""
         index = self.workspace.session.index
         self._so_far = None
-        self.chart[:] = [sweep_chart(run)] if run.subject == "sweep" else []
-        self.bars.visible = run.subject != "layers"
+        self.chart[:] = [sweep_chart(run)] if run.subject == SWEEP else []
+        self.bars.visible = run.subject != LAYERS
         if self.bars.visible:
             self.bars.show_bars(_bars(index, run, what))
         known = [run for runs in self.measuring.runs.values() for run in runs]
@@ -192,10 +192,10 @@ class TimeTool(Tool):
         advice = bottlenecks(index, [one for one in known if one.subject in (run.subject, LAYERS)] or [run], step)
         advice_html = "".join(f"<p>{escape(str(bottleneck))}</p>" for bottleneck in advice)
         note = [_recorded_text(run)] if any(run in file.runs for file in self._files.values()) else []
-        note += [crossover_text(run)] if run.subject == "sweep" else []
-        note += layers_notes(run) if run.subject == "layers" else []
+        note += [crossover_text(run)] if run.subject == SWEEP else []
+        note += layers_notes(run) if run.subject == LAYERS else []
         self.words.object = lines_html(note) + advice_html
-        table = _layer_tables(index, run) if run.subject == "layers" else table_html(memory_table(run))
+        table = _layer_tables(index, run) if run.subject == LAYERS else table_html(memory_table(run))
         self.facts.object = table + section_html(conditions(run))
 
 
@@ -212,14 +212,10 @@ def _layer_tables(index: TraceIndex, run: Run) -> str:
     return f'<div class="side">{"".join(tables)}</div>'
 
 
-def _bars(index: TraceIndex, run: Run, what: str) -> Any:
-    makers: dict[str, Callable[[], Any]] = {
-        "modes": lambda: mode_bars(run),
-        "backends": lambda: backend_bars(run),
-        "sweep": lambda: sweep_bars(run),
-        "steps": lambda: gain_bars(index, run) if what == WATERFALL else step_bars(index, run),
-    }
-    return makers[run.subject]()
+def _bars(index: TraceIndex, run: Run, what: str) -> BarsView:
+    if run.subject == STEPS:
+        return gain_bars(index, run) if what == WATERFALL else step_bars(index, run)
+    return {MODES: mode_bars, BACKENDS: backend_bars, SWEEP: sweep_bars}[run.subject](run)
 
 
 def sweep_chart(run: Run) -> pn.pane.Bokeh:
@@ -234,26 +230,19 @@ def sweep_chart(run: Run) -> pn.pane.Bokeh:
         toolbar_location=None,
     )
     for device in dict.fromkeys(timing.device for timing in run.timings):
-        source = ColumnDataSource(_columns([t for t in run.timings if t.device == device and t.estimate is not None]))
+        found = [(one.batch_size, one.estimate) for one in run.timings if one.device == device and one.estimate]
+        ends = {name: [getattr(estimate, name) for _, estimate in found] for name in ("median", "low", "high")}
+        source: Any = ColumnDataSource({"batch": [size for size, _ in found], **ends})
         style = {"color": COLOURS[device], "legend_label": DEVICE_NAMES[device], "source": source}
         chart.line("batch", "median", line_width=2, line_dash="solid" if device == CPU else "dashed", **style)
         chart.scatter("batch", "median", size=7, marker="circle" if device == CPU else "square", **style)
-        ends: dict[str, Any] = {
+        heads: dict[str, Any] = {
             end: TeeHead(size=8, line_color=COLOURS[device]) for end in ("upper_head", "lower_head")
         }
-        whisker = Whisker(base="batch", upper="high", lower="low", source=source, line_color=COLOURS[device], **ends)
+        whisker = Whisker(base="batch", upper="high", lower="low", source=source, line_color=COLOURS[device], **heads)
         chart.add_layout(whisker)
     chart.xaxis.ticker = FixedTicker(ticks=sorted({timing.batch_size for timing in run.timings}))
     chart.yaxis.ticker = LogTicker(mantissas=[1, 2, 5])
     chart.xaxis.formatter = chart.yaxis.formatter = BasicTickFormatter(use_scientific=False)
     chart.legend.location = "top_left"
     return pn.pane.Bokeh(chart, sizing_mode="stretch_width")
-
-
-def _columns(timings: Sequence[Any]) -> Any:
-    return {
-        "batch": [timing.batch_size for timing in timings],
-        "median": [timing.estimate.median for timing in timings],
-        "low": [timing.estimate.low for timing in timings],
-        "high": [timing.estimate.high for timing in timings],
-    }
