@@ -120,6 +120,11 @@ class Workspace:
         state = self.session.state
         self.open(replace(state, options=options, again=True, other=None))
 
+    def compare(self, options: CompilerOptions) -> None:
+        """Compile the same circuit with different options, and show it next to the open trace."""
+        self.open_other(replace(self.session.state, options=options, again=True))
+        self.open_tool("compare")
+
     def open_other(self, state: ViewState) -> None:
         """Open the trace to compare with."""
         plain = replace(state, other=None)
@@ -145,12 +150,7 @@ class Workspace:
 
     def close(self) -> None:
         """Cancel all work of a closed page."""
-        for background in (
-            self.background,
-            self.quiet_background,
-            self.drawing_background,
-            self.inputs_background,
-        ):
+        for background in (self.background, self.quiet_background, self.drawing_background, self.inputs_background):
             background.close()
 
     def _show_inputs(self, job: Job | None) -> None:

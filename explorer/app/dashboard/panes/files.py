@@ -35,7 +35,7 @@ class FilesTool(Tool):
         self.upload = Upload(label, ACCEPTED, workspace.guard(self._on_upload), workspace.show_error)
         self.again = button(workspace, "Compile this trace again", self._again, "outlined")
         self.code = html_pane()
-        self.copy = button(workspace, "Copy as Python", self._copy)
+        self.copy = button(workspace, "Copy as Python", lambda: workspace.browser.put_on_clipboard(workspace.python()))
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -64,9 +64,6 @@ class FilesTool(Tool):
 
     def _again(self) -> None:
         self.workspace.recompile(self.workspace.session.opened.options)
-
-    def _copy(self) -> None:
-        self.workspace.browser.put_on_clipboard(self.workspace.python())
 
     def _svg(self) -> bytes:
         return static_svg(self.workspace.session.picture()).encode()

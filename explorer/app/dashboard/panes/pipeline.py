@@ -54,9 +54,9 @@ class PipelineTool(Tool):
         self.skip = pmui.MultiChoice(label="Disabled steps and matches", options=[], width=420)
         self.skip_step = button(workspace, "Disable this step", self._skip_step, "outlined")
         self.skip_match = button(workspace, "Disable the selected match", self._skip_match, "outlined")
-        self.apply = button(workspace, "Compile again", self._apply)
-        self.compare = button(workspace, "Compare with this", self._compare, "outlined")
-        self.reset = button(workspace, "Reset", self._reset, "text")
+        self.apply = button(workspace, "Compile again", lambda: workspace.recompile(self.options))
+        self.compare = button(workspace, "Compare with this", lambda: workspace.compare(self.options), "outlined")
+        self.reset = button(workspace, "Reset", lambda: self._fill(workspace.session.opened.options), "text")
         self.words = html_pane()
         self.preset.param.watch(workspace.guard(lambda _: self._on_preset()), "value")
         self.passes = PassesForm(workspace)
@@ -144,17 +144,6 @@ class PipelineTool(Tool):
         entries = list(dict.fromkeys([*self.skip.value, entry]))
         self.skip.param.update(options=entries, value=entries)
         self.words.object = lines_html([f"{entry} will be disabled: compile again, or compare."])
-
-    def _apply(self) -> None:
-        self.workspace.recompile(self.options)
-
-    def _compare(self) -> None:
-        session = self.workspace.session
-        self.workspace.open_other(replace(session.state, options=self.options, again=True))
-        self.workspace.open_tool("compare")
-
-    def _reset(self) -> None:
-        self._fill(self.workspace.session.opened.options)
 
 
 def _describe(options: CompilerOptions) -> str:

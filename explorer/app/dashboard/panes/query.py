@@ -70,6 +70,8 @@ class QueryTool(Tool):
         self.variables = Variables(0)
         self._number = 0
         self._answer: Answer | None = None
+        self._python = ""
+        """Code that opens the trace and asks the same."""
         self._form_step = self._answered_step = -1
         self.kind.param.watch(workspace.guard(lambda _: self._on_kind()), "value")
         self.pad.param.watch(workspace.guard(lambda event: self._on_paint(event.new)), "evidence")
@@ -211,8 +213,10 @@ class QueryTool(Tool):
         self._show_pad(answer)
         words = self._words(answer)
         self.answer.object, self.answer.visible = words, bool(words)
-        code = self._code(answer, step)
-        self.code.object = f"<h3>The same in Python</h3>{code_html(self._with_trace(code))}"
+        file = self.workspace.library.file_name(self.workspace.session.opened.name)
+        checkpoint = file if isinstance(file, str) and is_checkpoint(file) else None
+        self._python = f"{self.workspace.python(step=None)}\n{code_of(answer, step, checkpoint)}\n"
+        self.code.object = f"<h3>The same in Python</h3>{code_html(self._python)}"
         self.copy.visible = True
         # the operands of an operator have other values than what it made: they are not those that are coloured
         self.colour.visible = bool(answer.rows) and step >= self.workspace.session.opened.trace.start - 1
@@ -280,20 +284,7 @@ class QueryTool(Tool):
         return answer.rows[self.pad.chosen if self.pad.chosen < len(answer.rows) else 0]
 
     def _copy(self) -> None:
-        """Put code that opens the trace and asks the same on the clipboard."""
-        if self._answer is None:
-            return
-        step = self.workspace.session.step
-        self.workspace.browser.put_on_clipboard(self._with_trace(self._code(self._answer, step)))
-
-    def _code(self, answer: Answer, step: int) -> str:
-        file = self.workspace.library.file_name(self.workspace.session.opened.name)
-        checkpoint = file if isinstance(file, str) and is_checkpoint(file) else None
-        return code_of(answer, step, checkpoint)
-
-    def _with_trace(self, code: str) -> str:
-        """Code that follows the code that records the open trace."""
-        return f"{self.workspace.python(step=None)}\n{code}\n"
+        self.workspace.browser.put_on_clipboard(self._python)
 
 
 def _note_of(answer: Answer) -> str:

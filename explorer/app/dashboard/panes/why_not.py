@@ -12,6 +12,7 @@ from explorer.app.dashboard.panes.tool import Tool, button, column, columns, lin
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.view_state import STRATEGIES
 from explorer.errors import CircuitError
+from explorer.options import CompilerOptions
 from explorer.trace import COMPILED
 from explorer.views import closest_pattern, near_misses, why_not
 from explorer_widgets.schema import TableView
@@ -114,8 +115,8 @@ class ConflictsTool(Tool):
 
     def __init__(self, workspace: Workspace) -> None:
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)
-        self.use = button(workspace, "Use it", self._use)
-        self.compare = button(workspace, "Compare with it", self._compare, "outlined")
+        self.use = button(workspace, "Use it", lambda: workspace.recompile(self._options))
+        self.compare = button(workspace, "Compare with it", lambda: workspace.compare(self._options), "outlined")
         self.table = html_pane()
         super().__init__(workspace)
 
@@ -150,14 +151,10 @@ class ConflictsTool(Tool):
         count = f"{len(found):,} {'match' if len(found) == 1 else 'matches'} lost a conflict {where}{more}"
         self.table.object = table_html(table, count)
 
-    def _use(self) -> None:
-        self.workspace.recompile(replace(self.workspace.session.opened.options, strategy=self.strategy.value))
-
-    def _compare(self) -> None:
-        session = self.workspace.session
-        options = replace(session.opened.options, strategy=self.strategy.value)
-        self.workspace.open_other(replace(session.state, options=options, again=True))
-        self.workspace.open_tool("compare")
+    @property
+    def _options(self) -> CompilerOptions:
+        """The options of the open trace with the chosen strategy."""
+        return replace(self.workspace.session.opened.options, strategy=self.strategy.value)
 
 
 def _nodes(nodes: tuple[int, ...]) -> str:
