@@ -150,6 +150,16 @@ test("the note at the pointer names the operator, the call, and what it reads", 
   close();
 });
 
+test("a score has no choice of a colouring, which it would not follow; a graph has", async () => {
+  const colours = ({ root }) => root.of("ce-label").find((one) => one.textContent.startsWith("Colour by"));
+  const { root, model, close } = shown();
+  assert.equal(colours({ root }).hidden, true);
+  const graph = { ...raw(0, []), group_by: "fold", score: undefined };
+  await model.put({ picture: JSON.stringify(graph), coordinates: PLACES });
+  assert.equal(colours({ root }).hidden, false);
+  close();
+});
+
 test("calls are options; a click on a seam selects both, one on a band zooms to it", () => {
   const { root, boxes, model, close } = shown();
   assert.deepEqual(

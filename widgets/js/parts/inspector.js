@@ -25,6 +25,8 @@ export const SECTIONS = [
   { name: "lineage", words: "Lineage", key: "h" },
   { name: "timing", words: "Timing", key: "t" },
 ];
+/** The section of what few look for. */
+const MORE = "More";
 const MAX_NAMES = 12;
 /** Letters of a value that fit into the narrowest column. */
 const MAX_UNBROKEN = 16;
@@ -32,8 +34,8 @@ const MAX_UNBROKEN = 16;
 /** @param {import("../graph.js").Page} page */
 export function makeInspector({ ui: { h, button, textButton }, store, saving: { request, setView }, arrangement }) {
   const { state } = store;
-  /** Headings that the user has closed. @type {Set<string>} */
-  const closed = new Set();
+  /** Headings that the user has closed, and those that are closed at first. */
+  const closed = new Set([MORE]);
   const element = h("aside", { class: "ce-side", "aria-label": "Details", tabindex: "0", hidden: true });
   const toggle = button("Details", "panel", () => store.set({ showSide: !state.showSide }), {
     "aria-expanded": "false",
@@ -196,7 +198,7 @@ export const STYLE = `
 .ce-goto{gap:6px;margin:0 0 8px}
 .ce-side details{border-top:1px solid var(--ce-line);padding:2px 0 6px}
 .ce-side summary{cursor:pointer;font-weight:600;padding:4px 0;min-height:24px}
-.ce-side p{margin:4px 0;overflow-wrap:anywhere}
+.ce-side p{margin:4px 0;overflow-wrap:anywhere;white-space:pre-wrap}
 .ce-rows{display:grid;grid-template-columns:fit-content(50%) minmax(0,1fr);gap:2px 12px;margin:2px 0}
 .ce-rows>div{display:grid;grid-template-columns:subgrid;grid-column:1/-1}
 .ce-rows dt{color:var(--ce-muted);font-weight:400;margin:0;overflow-wrap:anywhere}

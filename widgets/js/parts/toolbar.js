@@ -15,7 +15,7 @@ export function makeToolbar({ ui: { h, guard }, store: { state }, saving: { setV
     const element = h("label", { class: "ce-label" }, h("span", { text: label }), select);
     const draw = () => {
       const names = choices(option, words);
-      element.hidden = names.length < 2;
+      element.hidden = names.length < 2 || (name === "colour_by" && Boolean(state.picture?.score));
       if (select.getAttribute("data-names") !== names.join(" ")) {
         select.setAttribute("data-names", names.join(" "));
         select.replaceChildren(...names.map((value) => h("option", { value, text: words[value] || value })));
