@@ -72,9 +72,13 @@ class StepPath:
 
         >>> StepPath.of("optimize", Stage("round", 2), "fuse").words, StepPath.of("fold", Stage("level", 3)).words
         ('fuse, round 2', 'fold, level 3')
+        >>> StepPath.of("backward", "fuse", Stage("round", 2)).words
+        'fuse, round 2, backward'
         """
         labels = self.labels
-        return ", ".join([labels[-1], *labels[1:-1]] if len(labels) > 2 else labels)
+        if len(labels) < 3:
+            return ", ".join(labels)
+        return ", ".join([*labels[1:], labels[0]] if self.stages[1].is_pass else [labels[-1], *labels[1:-1]])
 
     @property
     def labels(self) -> tuple[str, ...]:
