@@ -13,7 +13,7 @@ from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, match_roles, owner
 from explorer.views.lanes import where_text
 from explorer.views.layer_timings import layer_section
-from explorer.views.score.words import seam_rows
+from explorer.views.score.words import call_rows, seam_rows
 from explorer.views.states import State
 from explorer.views.timing_words import roof_share_text
 from explorer.views.words import bytes_text, list_text, plural, time_text
@@ -54,7 +54,7 @@ def details(
     lineage = index.trace.lineage(node)
     sections = [
         *_rule_cards(index, at, ids),
-        _node_section(state, ids, record, [name for name in names_of(index, ids) if name]),
+        *_node_sections(index, at if state is states[0] else max(at - 1, 0), state, ids, record),
         layer_section(index, at if state is states[0] else max(at - 1, 0), record),
         memory_section(index, at if state is states[0] else max(at - 1, 0), node),
         _seam_section(index, at if state is states[0] else max(at - 1, 0), node),
@@ -174,6 +174,19 @@ def _exists(state: State, node: int) -> bool:
 
 def _section(heading: str, rows: list[list[str]], lines: Sequence[str] = ()) -> SectionView:
     return {"heading": heading, "rows": rows, "lines": list(lines)}
+
+
+def _node_sections(
+    index: TraceIndex, step: int, state: State, ids: Sequence[int], record: NodeRecord
+) -> list[SectionView]:
+    """Describe a node; a call of a compiler that is watched in words, with its code, and its fields behind these."""
+    fields = _node_section(state, ids, record, [name for name in names_of(index, ids) if name])
+    said = call_rows(index, step, ids[0]) if index.trace.level.grouping == "score" else []
+    if not said:
+        return [fields]
+    rows = [row for row in fields["rows"] if row[0] != "code"]
+    code = _section("Generated code", [], str(record.about.get("code", "")).splitlines())
+    return [{"name": "node", **_section("Call", said)}, code, _section("More", rows)]
 
 
 def _node_section(state: State, ids: Sequence[int], record: NodeRecord, names: Sequence[str]) -> SectionView:
@@ -331,7 +344,8 @@ def _code_section(index: TraceIndex, step: int, ids: Sequence[int], lineage: Lin
 
 
 def _rule_rows(rule: RuleDescription) -> list[list[str]]:
-    return [["rule", rule.name], ["meaning", rule.doc], ["exactness", rule.exactness], ["written in", rule.source]]
+    rows = [["rule", rule.name], ["meaning", rule.doc], ["exactness", rule.exactness], ["written in", rule.source]]
+    return [row for row in rows if row[1]]
 
 
 def _numbers_section(

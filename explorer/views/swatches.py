@@ -77,6 +77,7 @@ def _line_swatch(channel: str, role: str) -> list[MarkView]:
     """Return the marks of a line, of the bar of a lane, or of the outline of a cell."""
     if channel == "line":
         dotted: Mapping[str, str] = {"stroke_dasharray": "2 4", "stroke_linecap": "round"} if role == "nearMiss" else {}
+        dotted = {"stroke_dasharray": "6 3"} if role == "kept" else dotted
         return [mark("path", d="M1 8h24", fill="none", stroke=role, stroke_width=2.2, **dotted)]
     if channel == "bar":
         lane = LANES[role]

@@ -40,8 +40,9 @@ def words(page: "Page") -> list[str]:
 def test_the_page_says_what_was_fused_and_why_a_seam_stays(saved: "Page") -> None:
     saved.get_by_text("5 → 4 calls").first.wait_for(timeout=WAIT_MS)
     shown = words(saved)
-    assert "layer_norm + gelu" in shown
-    assert "No longer written to memory: 1 value, 2 KiB: f32[8,64] of layer_norm" in shown
+    assert "layer_norm (part) + gelu #20" in shown
+    assert "2 calls became this one" in shown
+    assert "No longer written in this step: 1 value, 2 KiB: f32[8,64] of layer_norm" in shown
     assert "× refused because: the loops differ · layer_norm | layer_norm + gelu" in shown
     assert saved.locator(".ce-score [role=option]").count() == 5
     memory = saved.locator(".ce-buffers summary").first

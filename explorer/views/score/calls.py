@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -17,6 +18,8 @@ TYPE = re.compile(r"^(?:bf|float|f|i|u|s|c|bool|pred|b)(\d*)(?:_?e\d+m\d+\w*)?\[
 PART = re.compile(r"[^.]+(?:\.\d+)*")
 """A part of the path of a module: a number belongs to the name before it, as in `blocks.0`."""
 INPUT = "Input"
+GRADIENT, SAVED, AGAIN = "gradient of output", "saved for backward", "computed again"
+"""The beginning of the name of an input from which the backward part begins, and of what is said of values of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,11 @@ class Call:
     library: str
     sources: tuple[int, ...]
     is_input: bool
+    training: str = ""
+    """What the compiler decided about its value in a training step: it is saved, or computed again."""
 
 
+@cache
 def tensor_of(text: str) -> Tensor:
     """Parse the type of a value; one that is not a tensor has no size.
 
@@ -80,7 +86,9 @@ def calls_at(index: TraceIndex, step: int) -> tuple[Call, ...]:
             continue
         read = tuple(dict.fromkeys(sources[one] for one in reads[node] if sources[one] not in (node, ABSENT)))
         results = _types(record, "results")
-        read_bytes = sum(one.num_bytes for source in read for one in _types(records[source], "results"))
+        read_bytes = record.config.get("read_bytes")
+        if read_bytes is None:
+            read_bytes = sum(one.num_bytes for source in read for one in _types(records[source], "results"))
         modules = record.about.get("modules") or [record.about.get("module", "")]
         found.append(
             Call(
@@ -90,16 +98,52 @@ def calls_at(index: TraceIndex, step: int) -> tuple[Call, ...]:
                 tuple(map(str, record.config.get("operators") or (record.title,))),
                 results,
                 _types(record, "stays inside"),
-                int(record.config.get("read_bytes", read_bytes)),
+                int(read_bytes),
                 int(record.config.get("bytes", sum(one.num_bytes for one in results))),
                 int(record.config.get("parameter_bytes", 0)),
                 tuple(str(module) for module in modules if module and record.type != INPUT),
                 str(record.config.get("library", "")),
                 read,
                 record.type == INPUT,
+                str(record.about.get("training", "")),
             )
         )
     return tuple(found)
+
+
+@cached
+def modules_of(index: TraceIndex) -> tuple[str, ...]:
+    """Return the modules of all calls of a trace, and the modules around them; of a training step its parts first."""
+    found: dict[str, None] = {}
+    for entry in index.trace.steps:
+        for call in calls_at(index, entry.index) if entry.changed or not entry.index else ():
+            if call.is_input and call.title.startswith(GRADIENT):
+                found = {"forward": None, "backward": None, **found}
+            found.update((path, None) for module in call.modules if module not in found for path in path_of(module))
+    return tuple(found)
+
+
+@cached
+def parts_at(index: TraceIndex, step: int) -> Mapping[int, str]:
+    """Return for each call of a training step, after a step of its compilation, its part: `forward` or `backward`.
+
+    The gradient of an output leads to a backward call, or only such calls read it and it is neither saved nor returned.
+    """
+    calls = calls_at(index, step)
+    begins = {call.node for call in calls if call.is_input and call.title.startswith(GRADIENT)}
+    if not begins:
+        return {}
+    users: dict[int, list[int]] = {}
+    back = set(begins)
+    for call in calls:
+        for source in call.sources:
+            users.setdefault(source, []).append(call.node)
+        back |= {call.node} if back & {*call.sources} else set()
+    results = {sources_at(index, step)[node] for node in index.state(step).outputs}
+    for call in reversed(calls):
+        if SAVED not in call.training and call.node not in results and {*users.get(call.node, (ABSENT,))} <= back:
+            back.add(call.node)
+    return {call.node: "backward" if call.node in back else "forward" for call in calls if not call.is_input}
 
 
 @cached
@@ -107,9 +151,9 @@ def sources_at(index: TraceIndex, step: int) -> Mapping[int, int]:
     """Return for each node the call or input whose memory its value is in; -1 for views of what is not called."""
     records, reads = _records(index, step), _inputs(index, step)
     found: dict[int, int] = {}
-    for node in records:
-        value = index.table.nodes[int(index.state(step).node[node])]
-        if index.is_called(value) or records[node].type == INPUT:
+    numbers = index.state(step).node.tolist()
+    for node, record in records.items():
+        if index.is_called(index.table.nodes[numbers[node]]) or record.type == INPUT:
             found[node] = node
         else:
             found[node] = next((found[one] for one in reads[node] if one in found), ABSENT)
@@ -120,16 +164,17 @@ def sources_at(index: TraceIndex, step: int) -> Mapping[int, int]:
 def _records(index: TraceIndex, step: int) -> Mapping[int, NodeRecord]:
     """The nodes after a step, in the order in which they run."""
     state = index.state(step)
-    order = [node for node in index.step(step).snapshot.graph.nodes if state.present[node]]
-    known = set(order)
-    order += [node for node in np.flatnonzero(state.present).tolist() if node not in known]
+    present = dict.fromkeys(np.flatnonzero(state.present).tolist())
+    order = [node for node in index.step(step).snapshot.graph.nodes if node in present]
+    order = list(dict.fromkeys((*order, *present)))
     memory = index.step(step).snapshot.memory
     moments = {} if memory is None else {node: moment for moment, node in enumerate(memory.order)}
     ready: dict[int, int] = {}  # a view is behind the last value that it reads
     for node in order if moments else ():
         ready[node] = moments.get(node, max((ready.get(one, -1) for one in _inputs(index, step)[node]), default=-1))
     order.sort(key=lambda node: (ready.get(node, 0), bool(moments) and node not in moments))
-    return {node: index.record(int(state.node[node])) for node in order}
+    numbers = state.node.tolist()
+    return {node: index.record(numbers[node]) for node in order}
 
 
 @cached

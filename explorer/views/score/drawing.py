@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from math import log2
 
 from explorer.views.index import TraceIndex, cached
-from explorer.views.score.calls import Call, calls_at
+from explorer.views.score.calls import AGAIN, GRADIENT, Call, calls_at, modules_of
 from explorer.views.score.lanes import ARCS, BAND, FRAMES, HEAD, MAX_BANDS, TITLES, Lanes, lanes_of, rounded, text_mark
 from explorer.views.score.lower_lanes import seam_marks, traffic_marks
-from explorer.views.score.origins import origins_at
+from explorer.views.score.origins import made_at, names_at, origins_at
 from explorer.views.score.repeats import name_of
-from explorer.views.score.row import LEFT, RIGHT, Band, Spot, bands_of, body_of, row_at
-from explorer.views.score.words import count_of, headline_of, vanished_text
+from explorer.views.score.row import LEFT, RIGHT, Band, Spot, bands_of, body_of, name_of_module, row_at
+from explorer.views.score.words import count_of, headline_of, saved_text, vanished_text
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import ScoreMarkView, ScoreView
 
@@ -45,17 +45,18 @@ def role_of(operator: str) -> str:
 
 
 @cached
-def score_view(index: TraceIndex, step: int) -> ScoreView:
-    """Return the marks of the state after a step, lowest first."""
+def score_view(index: TraceIndex, step: int, *, is_change: bool = False) -> ScoreView:
+    """Return the marks of the state after a step, lowest first; of a change, also which calls the step made."""
     row, lanes = row_at(index, step), lanes_of(index)
     marks = [
         *_headline(index, step),
         *_bands(index, row),
         *_arcs(row, lanes.arcs + ARCS),
         *_calls(index, step, row, lanes.calls),
+        *(_changes(index, step, row, lanes) if is_change else ()),
         *seam_marks(index, step, row, lanes.seams),
         *traffic_marks(index, row, lanes.traffic),
-        *_names(calls_at(index, step), lanes),
+        *_names(index, step, lanes),
     ]
     return {"left": LEFT, "marks": marks}
 
@@ -80,9 +81,9 @@ def _headline(index: TraceIndex, step: int) -> Iterator[ScoreMarkView]:
         yield text_mark("head-gone", 12, 33, gone, size=13, fixed=True)
 
 
-def _names(every: Sequence[Call], lanes: Lanes) -> Iterator[ScoreMarkView]:
+def _names(index: TraceIndex, step: int, lanes: Lanes) -> Iterator[ScoreMarkView]:
     """The names of the lanes, with their totals."""
-    calls = [call for call in every if not call.is_input]
+    calls = [call for call in calls_at(index, step) if not call.is_input]
     read, written, parameters = (
         sum(getattr(call, name) for call in calls) for name in ("read", "written", "parameters")
     )
@@ -90,13 +91,17 @@ def _names(every: Sequence[Call], lanes: Lanes) -> Iterator[ScoreMarkView]:
     if any(call.modules for call in calls):
         yield text_mark("n-modules", 12, HEAD + 9, "Modules", bold=True, fixed=True)
         yield text_mark("n-zoom", 12, HEAD + 25, "click to zoom", ink="muted", size=11, fixed=True)
+    if saved := saved_text(index, step):
+        yield text_mark("n-saved", 12, lanes.arcs + 12, "Saved for backward", bold=True, fixed=True, size=11)
+        yield text_mark("n-saved-bytes", 12, lanes.arcs + 28, saved, ink="muted", size=11, fixed=True)
     yield text_mark("n-calls", 12, lanes.calls + 30, "Calls", bold=True, fixed=True, size=13)
     yield text_mark("n-count", 12, lanes.calls + 47, plural(count_of(calls), "call"), ink="muted", fixed=True)
     if inside:
-        words = f"{inside:,} inside so far"
+        words = f"{plural(inside, 'value')} inside,"
         yield text_mark("n-inside", 12, lanes.calls + 63, words, ink="muted", fixed=True)
+        yield text_mark("n-so-far", 12, lanes.calls + 78, "by all steps so far", ink="muted", size=11, fixed=True)
     yield text_mark("n-seams", 12, lanes.seams + 12, "Seams", bold=True, fixed=True, size=13)
-    yield text_mark("n-why", 12, lanes.seams + 29, "why not one call", ink="muted", size=11, fixed=True)
+    yield text_mark("n-why", 12, lanes.seams + 29, "why apart, until when", ink="muted", size=11, fixed=True)
     yield text_mark("n-traffic", 12, lanes.traffic + 8, "Traffic", bold=True, fixed=True, size=13)
     yield text_mark("n-read", 12, lanes.traffic + 24, f"▲ {bytes_text(read)} read", ink="viewLine", fixed=True)
     yield text_mark("n-written", 12, lanes.traffic + 39, f"▼ {bytes_text(written)} written", ink="copyLine", fixed=True)
@@ -108,10 +113,7 @@ def _names(every: Sequence[Call], lanes: Lanes) -> Iterator[ScoreMarkView]:
 @cached
 def _categories(index: TraceIndex) -> dict[str, int]:
     """A colour for each kind of module: those that differ only in their number have the same."""
-    names: dict[str, None] = {}
-    for entry in index.trace.steps:
-        for band in bands_of(row_at(index, entry.index)) if entry.changed or not entry.index else ():
-            names.setdefault(NUMBER.sub("", band.name))
+    names = dict.fromkeys(NUMBER.sub("", name_of_module(module)) for module in modules_of(index))
     return {name: at % CATEGORIES for at, name in enumerate(names)}
 
 
@@ -126,7 +128,7 @@ def _bands(index: TraceIndex, row: Sequence[Spot]) -> Iterator[ScoreMarkView]:
             "shape": "rect",
             "key": f"m{band.path}:{number}",
             "at": rounded(band.left + 1, top, band.right - band.left - 2, BAND - 2),
-            "fill": f"category-{colours[NUMBER.sub('', band.name)]}",
+            "fill": f"category-{colours[NUMBER.sub('', name_of_module(band.path))]}",
             "radius": 2,
             "tip": f"{band.path}{f' and {band.count - 1} equal ones' if band.count > 1 else ''}\nclick to zoom",
             "zooms": True,
@@ -135,7 +137,7 @@ def _bands(index: TraceIndex, row: Sequence[Spot]) -> Iterator[ScoreMarkView]:
             "shape": "text",
             "key": f"n{band.path}:{number}",
             "at": rounded((band.left + band.right - room) / 2, top, room, BAND - 2),
-            "words": [f"{band.name} ×{band.count}" if band.count > 1 else band.name],
+            "words": [name_of_module(band.path) + (f" ×{band.count}" if band.count > 1 else "")],
         }
 
 
@@ -161,19 +163,23 @@ def _arcs(row: Sequence[Spot], foot: float) -> Iterator[ScoreMarkView]:
                 continue
             value = sum(one.num_bytes for one in row[start].call.results)
             left = row[start].right + row[start].gap / 2
+            is_given = row[start].part == "backward" or row[start].call.title.startswith(GRADIENT)
+            is_saved = spot.part == "backward" and not is_given
+            look = {"stroke": "fg"} if is_saved else {"stroke": "kept", "dash": [6, 3]}
             rise = min(ARCS - 4, 12 + 3 * (at - start))
             yield {
                 "shape": "arc",
                 "key": f"a{source}-{spot.call.node}",
                 "at": rounded(left, foot + 10, spot.middle - left, rise),
-                "stroke": "product",
+                **look,
                 "width": round(1.0 + 0.3 * max(log2(max(value, 1) / 256), 0), 1),
-                "tip": f"{row[start].call.title} is kept for {spot.call.title}: {bytes_text(value)}",
-            }
+                "tip": f"{row[start].call.title} is {'saved' if is_saved else 'kept'} for "
+                f"{'the backward ' if is_saved else ''}{spot.call.title}: {bytes_text(value)}",
+            }  # pyright: ignore[reportReturnType]
 
 
 def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Iterator[ScoreMarkView]:
-    origins, rooms = origins_at(index, step), _title_rooms(row)
+    origins, names, rooms = origins_at(index, step), names_at(index, step), _title_rooms(row)
     crowded = {at for at, spot in enumerate(row) if len(spot.call.operators) > 1}
     for at, spot in enumerate(row):
         call, name = spot.call, name_of(spot.nodes)
@@ -188,7 +194,8 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                 "width": 2.5 if several else 1,
                 "radius": 5 if several else 3,
                 "box": name,
-                "tip": call_text(spot),
+                "tip": call_text(spot, names[call.node]),
+                **_dash(call),
                 **_was(f"f{call.node}", origins),
             }
             for number, ((left, width), operator) in enumerate(zip(spot.cells(), call.operators, strict=True)):
@@ -212,7 +219,7 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
                     "shape": "text",
                     "key": f"t{call.node}",
                     "at": rounded(spot.middle - room / 2, top - TITLES / 2, room, 0),
-                    "words": _titles(call) if several else [call.title, ""],
+                    "words": _titles(names[call.node], call.node) if several else [names[call.node], call.title, ""],
                     "bold": several,
                     "ink": "fg" if several else "muted",
                 }
@@ -231,10 +238,47 @@ def _calls(index: TraceIndex, step: int, row: Sequence[Spot], top: float) -> Ite
             }
 
 
-def _titles(call: Call) -> list[str]:
-    """The title of a call, and a shorter one: `masked_fill +2`."""
-    first, *others = call.title.split(" + ")
-    return [call.title, *([f"{first} +{len(others)}"] if len(others) > 1 else [])]
+def _changes(index: TraceIndex, step: int, row: Sequence[Spot], lanes: Lanes) -> Iterator[ScoreMarkView]:
+    """Outlines of the calls that a step made, and lines where the operators of the calls before it meet."""
+    made = made_at(index, step)
+    for spot in row:
+        node = spot.call.node
+        count, begins = made.get(node, (0, []))
+        if not count or spot.call.is_input:
+            continue
+        yield {
+            "shape": "rect",
+            "key": f"x{node}",
+            "at": rounded(spot.left, lanes.calls, spot.width, FRAMES),
+            "stroke": "changed",
+            "width": 4,
+            "radius": 5,
+            **_dash(spot.call),
+        }
+        cells = spot.cells()
+        for at in begins:
+            x = cells[at][0] - 1
+            yield {
+                "shape": "rect",
+                "key": f"j{node}.{at}",
+                "at": rounded(x, lanes.calls, 2, FRAMES),
+                "fill": "changed",
+            }
+        if count > 1:
+            yield {
+                "shape": "text",
+                "key": f"y{node}",
+                "at": rounded(spot.left, lanes.seams + 12, spot.width, 0),
+                "words": [f"{count} calls became this one", f"{count} became one", f"{count} → 1", ""],
+                "ink": "changed",
+                "bold": True,
+            }
+
+
+def _titles(name: str, node: int) -> list[str]:
+    """The name of a call with its number, and shorter ones: `masked_fill +2`."""
+    first, *others = name.split(" + ")
+    return [f"{name} #{node}", name, *([f"{first} +{len(others)}"] if others else [])]
 
 
 def _title_rooms(row: Sequence[Spot]) -> dict[int, float]:
@@ -267,12 +311,13 @@ def _inside(spot: Spot, top: float) -> Iterator[ScoreMarkView]:
     }
 
 
-def call_text(spot: Spot) -> str:
+def call_text(spot: Spot, name: str) -> str:
     """Return in lines what a call runs, of which modules, and what it moves."""
     call = spot.call
     equal = f" and {len(spot.nodes) - 1} equal ones" if len(spot.nodes) > 1 else ""
     lines = [
-        f"{call.title} #{call.node}{equal}",
+        f"{name} #{call.node}{equal}",
+        ", ".join(filter(None, (spot.part, call.training))),
         f"runs {', '.join(call.operators)}" if len(call.operators) > 1 else "",
         f"calls the library: {call.library}" if call.library else "",
         f"of {', '.join(call.modules)}" if call.modules else "",
@@ -283,6 +328,11 @@ def call_text(spot: Spot) -> str:
 
 def _source(call: Call) -> str:
     return f"the input {call.title}" if call.is_input else f"written by {call.title} #{call.node}"
+
+
+def _dash(call: Call) -> ScoreMarkView:
+    """The dash of the frame of a call that computes values of forward again."""
+    return {"dash": [4.0, 3.0]} if AGAIN in call.training else {}  # pyright: ignore[reportReturnType]
 
 
 def _was(key: str, origins: dict[str, str]) -> ScoreMarkView:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from explorer.views.index import TraceIndex, cached
-from explorer.views.score.row import bands_of, row_at
+from explorer.views.score.calls import modules_of, path_of
 from explorer_widgets.schema import ScoreMarkView
 
 HEAD, BAND, ARCS, TITLES, FRAMES = 46.0, 18.0, 40.0, 16.0, 112.0
@@ -48,10 +48,10 @@ class Lanes:
 
 @cached
 def lanes_of(index: TraceIndex) -> Lanes:
-    """Return the lanes of a trace: lines for as many modules in each other as any step has."""
-    changing = (at.index for at in index.trace.steps if at.changed or not at.index)
-    depths = [band.depth for at in changing for band in bands_of(row_at(index, at))]
-    return Lanes(min(MAX_BANDS, 1 + max(depths, default=-1)))
+    """Return the lanes of a trace: lines for as many modules in each other as any step has, and for parts."""
+    modules = modules_of(index)
+    depth = max((len(path_of(module)) for module in modules), default=0)
+    return Lanes(min(MAX_BANDS, depth + ("backward" in modules)))
 
 
 def text_mark(key: str, x: float, y: float, words: str, **look: object) -> ScoreMarkView:

@@ -1,19 +1,22 @@
 """The marks of the lower lanes of a score: seams between calls, and the bytes that calls move."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from explorer.views.index import TraceIndex
 from explorer.views.score.calls import calls_at
 from explorer.views.score.lanes import FAR, LINE, MAX_LINES, SEAMS, TRAFFIC, rounded, text_mark
 from explorer.views.score.repeats import drawn_at, firsts_at, name_of
 from explorer.views.score.row import LEFT, Spot, scale_of
-from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, Seam, seams_at
+from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, Seam, seams_at, shares
 from explorer.views.score.words import seam_lines
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import ScoreMarkView
 
 MAX_PAIRS = 8
 """Maximum number of pairs that the text of a reason names."""
+APART = "–"
+"""The sign between neighbours that have no value in common."""
 MAX_FAR = 200
 """Maximum number of arcs to calls that are no neighbours."""
 
@@ -44,6 +47,17 @@ def seam_marks(index: TraceIndex, step: int, row: Sequence[Spot], top: float) ->
                     "ink": SEAM_ROLES[seam.kind],
                     "size": 11.5,
                 }
+    signed = {seam.one for seam in near}
+    for at, (spot, after) in enumerate(pairwise(row) if seams else ()):
+        if at not in signed and not (spot.call.is_input or after.call.is_input or shares(spot.call, after.call)):
+            x = spot.right + spot.gap / 2
+            yield {
+                "shape": "text",
+                "key": f"u{spot.call.node}",
+                "at": rounded(x - 12, top + 12, 24, 0),
+                "words": [APART],
+                "ink": "muted",
+            }
     yield from _lines(index, step, row, [*near, *far], top)
 
 

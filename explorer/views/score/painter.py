@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.views.boxes import Box, ShownMode
+from explorer.views.index import TraceIndex
 from explorer.views.lines import Place
 from explorer.views.looks import plate_look
 from explorer.views.request import Request
 from explorer.views.score.calls import calls_at
 from explorer.views.score.drawing import score_view, width_of
 from explorer.views.score.lanes import FRAMES, lanes_of
+from explorer.views.score.lower_lanes import APART
 from explorer.views.score.repeats import name_of
-from explorer.views.score.row import row_at
+from explorer.views.score.row import has_images, row_at, scale_of
 from explorer.views.score.score_svg import score_elements
 from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, SeamKind
 from explorer.views.score.words import count_of, done_text, meaning_of_step
@@ -54,7 +56,7 @@ class ScorePainter:
     ) -> None:
         """Add the marks; the row begins behind the names of the lanes."""
         at = request.state_step(shown)
-        view["score"] = score_view(request.index, at)
+        view["score"] = score_view(request.index, at, is_change=mode == "diff")
         view["note"] = f"{plural(count_of(calls_at(request.index, at)), 'call')}."
         step = request.index.step(request.step)
         if step.applied and request.index.trace.level.grouping == "score":
@@ -69,15 +71,27 @@ class ScorePainter:
         marks = view["score"]["marks"] if "score" in view else []
         fills = {mark["fill"] for mark in marks if "fill" in mark}
         found = [_item("cell", role, text) for role, text in KINDS.items() if role in fills]
-        if any(mark.get("stroke") == "fused" for mark in marks):
-            found.append(_item("cell", "fused", "frame: operators fused into one call"))
-        if any(mark["key"].startswith("g") for mark in marks):
-            found.append(_item("line", "fused", "stays inside: not written to memory"))
-        if any(mark["shape"] == "body" for mark in marks):
-            words = "tensor written to memory: height is rows or image size, thickness channels (logarithmic)"
-            found.append(_item("cell", "operator", words))
-        if any(mark["key"].startswith("a") for mark in marks):
-            found.append(_item("line", "product", "kept for a later call; as thick as its bytes"))
+        keys = {mark["key"][0] for mark in marks}
+        arcs = {mark.get("stroke") for mark in marks if mark["key"][0] == "a"}
+        frames = [mark for mark in marks if mark["key"][0] == "f"]
+        found += [
+            _item(channel, role, text)
+            for is_drawn, channel, role, text in (
+                (
+                    any(mark.get("stroke") == "fused" for mark in frames),
+                    "cell",
+                    "fused",
+                    "frame: operators fused into one call",
+                ),
+                ("x" in keys, "cell", "changed", "frame: made by this step; lines inside: where earlier calls met"),
+                (any(mark.get("dash") for mark in frames), "cell", "panel", "dashed frame: computed again in backward"),
+                ("g" in keys, "line", "fused", "stays inside: not written to memory"),
+                ("b" in keys, "cell", "operator", _size_words(request.index)),
+                ("kept" in arcs, "line", "kept", "read by a later call; as thick as its bytes"),
+                ("fg" in arcs, "line", "fg", "saved for backward: a value of forward that backward reads"),
+            )
+            if is_drawn
+        ]
         signs = {sign for mark in marks if "pair" in mark for sign in mark.get("words", ())}
         far = {mark.get("stroke", "") for mark in marks if "pair" in mark and "words" not in mark}
         kinds: tuple[SeamKind, ...] = ("refused", "silent", "put-off", "untried", "next")
@@ -91,11 +105,23 @@ class ScorePainter:
             for kind in kinds
             if SEAM_SIGNS[kind] in signs or (kind == "refused" and SEAM_ROLES[kind] in far)
         ]
+        if "u" in keys:
+            found.append(_item("badge", "", "no value in common", APART))
+        if frames:
+            found.append(_item("badge", "", "number of a call, in this trace", "#1"))
         return found
 
     def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
         """Return the marks."""
         return score_elements(view)
+
+
+def _size_words(index: TraceIndex) -> str:
+    """Explain the size of tensors, with the largest ones."""
+    rows, columns = (round(2 ** scale_of(index)[name]) for name in ("height", "thickness"))
+    tall, thick = ("pixels high", "channels") if has_images(index) else ("rows", "columns")
+    most = f"taller: more {tall} (up to {rows:,}), thicker: more {thick} (up to {columns:,})"
+    return f"tensor in memory; {most}"
 
 
 def _item(channel: str, role: str, text: str, sign: str = "") -> LegendItem:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import log2, prod
 
 from explorer.views.index import TraceIndex, cached
-from explorer.views.score.calls import Call, Tensor, calls_at, path_of
+from explorer.views.score.calls import Call, Tensor, calls_at, parts_at, path_of
 from explorer.views.score.repeats import blocks_at, drawn_at, groups_at
 
 LEFT, RIGHT = 132.0, 16.0
@@ -37,6 +38,8 @@ class Spot:
     left: float
     width: float
     gap: float
+    part: str = ""
+    """Of a training step: `forward` or `backward`."""
 
     @property
     def right(self) -> float:
@@ -79,17 +82,18 @@ class Band:
     count: int = 1
     """Number of equal modules that it stands for."""
 
-    @property
-    def name(self) -> str:
-        """The last part of the path: `attn`; of an outermost module all of it."""
-        parts = path_of(self.path)
-        return self.path[len(parts[-2]) + 1 :] if len(parts) > 1 else self.path
+
+def name_of_module(path: str) -> str:
+    """Return the last part of a path: `attn`; of an outermost module all of it."""
+    parts = path_of(path)
+    return path[len(parts[-2]) + 1 :] if len(parts) > 1 else path
 
 
 @cached
 def row_at(index: TraceIndex, step: int) -> tuple[Spot, ...]:
     """Return the calls after a step with their places."""
     calls, groups, blocks = drawn_at(index, step), groups_at(index, step), blocks_at(index, step)
+    parts = parts_at(index, step)
     widths = [
         0.0 if one.is_input else ALONE if len(one.operators) == 1 else len(one.operators) + 2 * PAD for one in calls
     ]
@@ -99,7 +103,8 @@ def row_at(index: TraceIndex, step: int) -> tuple[Spot, ...]:
     found: list[Spot] = []
     at = LEFT
     for call, width, gap in zip(calls, widths, gaps, strict=True):
-        found.append(Spot(call, groups[call.node], blocks[call.node], at, width * unit, gap * unit))
+        part = parts.get(call.node, "")
+        found.append(Spot(call, groups[call.node], blocks[call.node], at, width * unit, gap * unit, part))
         at += (width + gap) * unit
     return tuple(found)
 
@@ -110,7 +115,17 @@ def _gap(call: Call) -> float:
 
 
 def bands_of(row: Sequence[Spot]) -> list[Band]:
-    """Return the bands of modules, outermost first.
+    """Return the bands of the parts of a training step, and of modules, outermost first."""
+    found: list[Band] = []
+    for part, spots in groupby((spot for spot in row if not spot.call.is_input), key=lambda spot: spot.part):
+        same = list(spots)
+        found += [Band(part, 0, same[0].left, same[-1].right)] if part else []
+        found += _bands_of_modules(same, 1 if part else 0)
+    return sorted(found, key=lambda band: band.depth)
+
+
+def _bands_of_modules(row: Sequence[Spot], outer: int) -> list[Band]:
+    """Return the bands of modules.
 
     A call of operators of several modules belongs to each with an equal part of its width. A call of no module does not
     end a band, and a value of a block that has ended may be computed again: that is no band.
@@ -122,7 +137,8 @@ def bands_of(row: Sequence[Spot]) -> list[Band]:
         modules = [(module, block) for module, block in found_in if block not in ended]
         blocks = [top, *(block for _, block in modules)]
         top = blocks[-1]
-        ended.update(block for block in blocks if block != top and not top.startswith(f"{block}."))
+        if spot.part != "backward":  # which computes values of forward again before it comes to their gradients
+            ended.update(block for block in blocks if block != top and not top.startswith(f"{block}."))
         each = spot.width / max(len(modules), 1)
         for at, (module, block) in enumerate(modules):
             count = {block: len(spot.nodes) if block == top else 1}
@@ -134,9 +150,9 @@ def bands_of(row: Sequence[Spot]) -> list[Band]:
             name = names[depth] if depth < len(names) else ""
             count = counts.get(name, 1)
             if name and name == path:
-                found[-1] = Band(name, depth, found[-1].left, right, max(found[-1].count, count))
+                found[-1] = Band(name, outer + depth, found[-1].left, right, max(found[-1].count, count))
             elif name:
-                found.append(Band(name, depth, left, right, count))
+                found.append(Band(name, outer + depth, left, right, count))
             path = name
     return found
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from explorer.trace import FITS, NO_REASON, MatchFound, Step
 from explorer.views.index import TraceIndex, cached
-from explorer.views.score.calls import Call, calls_at
+from explorer.views.score.calls import Call, calls_at, parts_at
 
 SeamKind = Literal["refused", "silent", "put-off", "next", "later", "untried"]
 Verdict = tuple[SeamKind, str, str]
@@ -27,8 +27,8 @@ SEAM_SIGNS: Mapping[SeamKind, str] = {
     "refused": "×",
     "silent": "?",
     "untried": "•",
-    "next": "+",
-    "later": "+",
+    "next": "»",
+    "later": "»",
     "put-off": "~",
 }
 SEAM_ROLES: Mapping[SeamKind, str] = {
@@ -95,14 +95,14 @@ def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
     A pair is shown as it was judged last, up to this step; parts of a call were judged in its place before they were
     fused. Neighbours that become one in a later step are fused next.
     """
-    calls = calls_at(index, step)
+    calls, parts = calls_at(index, step), parts_at(index, step)
     place = {call.node: at for at, call in enumerate(calls)}
     judged = {
         (min(pair), max(pair)): verdict
         for nodes, verdict in _judged(index, step).items()
         for pair in [(place[nodes[0]], place[nodes[1]])]
     }
-    near = [(at, at + 1) for at, (one, other) in enumerate(pairwise(calls)) if _shares(one, other)]
+    near = [(at, at + 1) for at, (one, other) in enumerate(pairwise(calls)) if shares(one, other)]
     pairs = list(dict.fromkeys([*near, *_candidates(index, step, place)]))
     fates = _fused_later(index, step, [(calls[one].node, calls[other].node) for one, other in pairs])
     found: list[Seam] = []
@@ -111,7 +111,9 @@ def seams_at(index: TraceIndex, step: int) -> tuple[Seam, ...]:
         verdict = known if fate is None or (known and _stays(known, *fate)) else fate[1]
         if verdict is None and other == one + 1 and _was_asked(index, step):
             library = next((call.library for call in (calls[one], calls[other]) if call.library), "")
-            verdict = ("untried", f"{library} is a library call" if library else "", "")
+            same = parts.get(calls[one].node) == parts.get(calls[other].node)
+            words = f"{library} is a library call" if library else ""
+            verdict = ("untried", words if same else "forward and backward are compiled apart", "")
         if verdict is not None:
             found.append(Seam(one, other, *verdict))
     known = {(seam.one, seam.other) for seam in found}
@@ -131,7 +133,7 @@ def _stays(known: Verdict, judges: bool, fate: Verdict) -> bool:
     return not judges or (known[0] == "put-off" and fate[0] == "later")
 
 
-def _shares(one: Call, other: Call) -> bool:
+def shares(one: Call, other: Call) -> bool:
     """Whether the second call reads what the first one writes, or both read the same value."""
     if one.is_input or other.is_input:
         return False

@@ -22,9 +22,12 @@ def record(
     return NodeRecord(title, 1, config, about={"module": module} if module else {}, kind=kind, title=title)  # pyright: ignore[reportArgumentType]
 
 
+def given(name: str) -> NodeRecord:
+    return NodeRecord("Input", 1, {"name": name, "results": ["f32[8,32]"], "bytes": 1024}, kind="input", title="Input")
+
+
 def state(nodes: Mapping[int, tuple[NodeRecord, tuple[int, ...]]]) -> WatchedSnapshot:
-    given = NodeRecord("Input", 1, {"name": "x", "results": ["f32[8,32]"], "bytes": 1024}, kind="input", title="Input")
-    records: dict[int, NodeRecord] = {0: given}
+    records: dict[int, NodeRecord] = {0: given("x")}
     inputs: dict[int, tuple[int, ...]] = {0: ()}
     for number, (node, reads) in nodes.items():
         records[number], inputs[number] = node, reads
@@ -151,6 +154,37 @@ def apart() -> Trace:
     both = record("exp + neg", WIDE, ["exp", "neg"], kind="fused")
     tried = Round("fuse", [Candidate(1, 3, (("memory", 2048.0),))], [Merge(0, (1, 3), "a")])
     timeline.round(("fuse", Stage("round", 1)), tried, {"a": 4}, state({2: (linear("up"), (0,)), 4: (both, (2,))}), 0.1)
+    return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
+
+
+def training() -> Trace:
+    """Capture a linear layer and a norm, add their gradients, divide them in two parts, and judge a pair of each."""
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    rules = tuple(
+        RuleDescription(name, name, (), WATCHED, "real", "", "", guarded=name == "fuse")
+        for name in ("decompose", "save for backward", "compute again", "fuse")
+    )
+    timeline.begin(run_options(WATCHED, "training", [rule.name for rule in rules], mode="train", layout=""), rules)
+    captured = {1: (linear("up"), (0,)), 2: (record("layer_norm", WIDE, [], "norm"), (1,))}
+    timeline.captured(state(captured))
+    joint: dict[int, Node] = {
+        3: (given("gradient of output 0"), ()),
+        **captured,
+        4: (record("rsqrt", THIN, [], "norm"), (1,)),
+        5: (record("mul", WIDE, [], "norm"), (3, 4)),
+        6: (record("mm", WIDE, [], "up", "matmul"), (0, 5)),
+        9: (record("sum", THIN, []), (3,)),
+    }
+    timeline.state(("joint graph",), state(joint), 0.1, [Change("decompose", (2,), (), (3, 4, 5, 6, 9), 0.0)])
+    again = record("layer_norm", WIDE, [], "norm")
+    again.about["training"] = "computed again in backward"  # pyright: ignore[reportIndexIssue]
+    backward = {4: joint[4], 5: (joint[5][0], (3, 4, 8)), 6: joint[6], 9: joint[9]}
+    parts: dict[int, Node] = {3: joint[3], **captured, 8: (again, (1,)), **backward}
+    changes = [Change("save for backward", (1,), (), (), 0.0), Change("compute again", (2,), (2,), (8, 2), 0.0)]
+    timeline.state(("partition",), state(parts), 0.1, changes)
+    judged = Round("fuse", (), (), [(4, 5, "the loops differ")])
+    timeline.round(("backward", "fuse", Stage("round", 1)), judged, {}, state(parts), 0.1)
     return Recorded(recorder, lambda *_: ((), None), (), None).trace(None)
 
 

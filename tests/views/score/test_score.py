@@ -8,14 +8,15 @@ from explorer.trace import Trace
 from explorer.views import MODES, TraceIndex, cost_strip, details, film, picture, static_svg
 from explorer.views.buffers import state_of_buffers
 from explorer.views.messages import message_of
-from explorer.views.score.calls import calls_at
+from explorer.views.score.calls import calls_at, parts_at
 from explorer.views.score.drawing import score_view
+from explorer.views.score.origins import names_at
 from explorer.views.score.repeats import groups_at
 from explorer.views.score.row import bands_of, row_at
 from explorer.views.score.seams import seams_at
-from explorer.views.score.words import done_text, headline_of, moved_bytes, seam_lines, vanished_text
+from explorer.views.score.words import done_text, headline_of, moved_bytes, saved_text, seam_lines, vanished_text
 from explorer.views.sentences import sentence_of
-from tests.views.score.compiling import apart, compiled, compiled_index, deep, folded, reordered
+from tests.views.score.compiling import apart, compiled, compiled_index, deep, folded, reordered, training
 from tests.views.showing import index_of, section
 
 CAPTURED, LOWERED, FIRST, SECOND, THIRD = range(5)
@@ -125,8 +126,8 @@ def test_each_reason_is_a_line_refusals_first():
 
 def test_what_is_no_longer_written_is_named_with_its_writer():
     index = compiled_index()
-    assert vanished_text(index, FIRST) == "No longer written to memory: 1 value, 2 KiB: f32[8,64] of layer_norm"
-    kept = "Never written, as they stay inside a call: 1 value, 2 KiB: f32[8,64] of layer_norm + gelu"
+    assert vanished_text(index, FIRST) == "No longer written in this step: 1 value, 2 KiB: f32[8,64] of layer_norm"
+    kept = "Inside calls by all steps so far, never written: 1 value, 2 KiB: f32[8,64] of layer_norm + gelu"
     assert vanished_text(index, SECOND) == kept
     assert vanished_text(index, CAPTURED) == ""
     assert headline_of(index, THIRD) == (
@@ -197,6 +198,78 @@ def test_the_details_of_a_call_have_its_seams():
     ]
 
 
+def test_the_details_of_a_call_are_words_and_its_fields_are_behind_them():
+    found = details(compiled_index(), FIRST, [20])
+    assert section(found, "Call")["rows"] == [
+        ["runs", "sub, mul, erf"],
+        ["reads", "2 KiB"],
+        ["writes", "2 KiB: f32[8,64]"],
+        ["stays inside", "f32[8,64]"],
+        ["of modules", "norm, act"],
+    ]
+    assert ["read_bytes", "2048"] in section(found, "More")["rows"]
+
+
+def test_the_difference_shows_which_calls_became_one_and_the_state_after_it_does_not():
+    shown = {mode: picture(compiled_index(), FIRST, mode, group_by="score").view for mode in ("diff", "after")}
+    drawn = {
+        mark["key"]: mark.get("words", [""])[0]
+        for mark in shown["diff"].get("score", {"marks": []})["marks"]
+        if mark["key"][0] in "xjy"
+    }
+    assert drawn == {"x20": "", "j20.2": "", "y20": "2 calls became this one"}
+    assert not any(mark["key"][0] in "xjy" for mark in shown["after"].get("score", {"marks": []})["marks"])
+    frame = "frame: made by this step; lines inside: where earlier calls met"
+    assert [frame in [item["text"] for item in one["legend"]] for one in shown.values()] == [True, False]
+
+
+def test_a_captured_operator_that_several_calls_compute_is_named_as_a_part():
+    names = [list(names_at(compiled_index(), step).values())[2:] for step in (CAPTURED, LOWERED, FIRST)]
+    assert names == [
+        ["layer_norm", "gelu", "add"],
+        ["layer_norm (part)", "layer_norm (part)", "gelu", "add"],
+        ["layer_norm (part)", "layer_norm (part) + gelu", "add"],
+    ]
+
+
+def test_a_training_step_has_a_forward_and_a_backward_part():
+    index = TraceIndex(training())
+    assert parts_at(index, 0) == {}
+    joint = {1: "forward", 2: "forward", 4: "backward", 5: "backward", 6: "backward", 9: "backward"}
+    assert parts_at(index, 1) == joint
+    bands = [(band.path, band.depth) for band in bands_of(row_at(index, 1))]
+    names = [("up", 1), ("norm", 1), ("norm", 1), ("up", 1)]
+    assert bands == [("forward", 0), ("backward", 0), *names]
+
+
+def test_what_is_saved_for_backward_is_counted_and_drawn_apart():
+    index = TraceIndex(training())
+    assert [saved_text(index, step) for step in (1, 2, 3)] == ["", *["1 value, 2 KiB"] * 2]
+    arcs = {mark["key"]: (mark["stroke"], mark.get("dash", [])) for mark in marks(index, 2, "a") if "stroke" in mark}
+    saved, kept = ("fg", []), ("kept", [6, 3])
+    assert arcs == {"a1-8": saved, "a1-4": saved, "a0-6": saved, "a3-5": kept, "a8-5": kept, "a3-9": kept}
+    legend = [item["text"] for item in picture(index, 2, group_by="score").view["legend"]]
+    assert "saved for backward: a value of forward that backward reads" in legend
+    assert "dashed frame: computed again in backward" in legend
+
+
+def test_a_step_of_training_says_what_is_saved_and_computed_a_second_time():
+    saved = "1 value is saved for backward; 1 call is computed a second time: 6 → 7 calls"
+    assert done_text(TraceIndex(training()), 2) == saved
+
+
+def test_neighbours_of_two_parts_or_without_a_common_value_say_so():
+    index = TraceIndex(training())
+    found = {(seam.one, seam.other): (seam.kind, seam.words) for seam in seams_at(index, 3) if seam.is_near}
+    calls = [call.node for call in calls_at(index, 3)]
+    assert calls == [0, 3, 1, 2, 8, 4, 5, 6, 9]
+    assert found[3, 4] == ("untried", "forward and backward are compiled apart")
+    assert [(mark["key"], mark.get("words")) for mark in marks(index, 3, "u")] == [("u6", ["–"])]
+    assert {item["sign"]: item["text"] for item in picture(index, 3, group_by="score").view["legend"]}["–"] == (
+        "no value in common"
+    )
+
+
 def test_every_picture_has_a_box_for_each_call_and_an_image():
     index = compiled_index()
     for step in index.trace.steps:
@@ -234,7 +307,7 @@ def test_a_line_of_words_lights_its_seams_and_no_others():
         ("× refused because: the loops differ", ["s11-20"]),
         ("× refused because: no shared data (that is, they have no value in common)", ["s11-14"]),
         ("• never tried: extern_kernels.addmm is a library call", ["s10-11"]),
-        ("+ fused next in fuse, round 3", ["s20-14"]),
+        ("» fused next in fuse, round 3", ["s20-14"]),
     ]
 
 
@@ -258,7 +331,7 @@ def test_the_name_of_a_module_may_be_wider_than_its_band_but_meets_no_other_name
 def test_the_text_of_a_call_names_its_operators_and_modules():
     (frame,) = [mark["tip"] for mark in marks(compiled_index(), FIRST, "f20") if "tip" in mark]
     assert frame.splitlines() == [
-        "layer_norm + gelu #20",
+        "layer_norm (part) + gelu #20",
         "runs sub, mul, erf",
         "of norm, act",
         "reads 2 KiB, writes 2 KiB",
@@ -301,7 +374,14 @@ def test_the_film_of_a_compiler_that_is_watched_counts_calls():
 def test_the_legend_explains_the_signs_that_are_drawn():
     legend = picture(compiled_index(), FIRST, group_by="score").view["legend"]
     signs = {item["sign"]: item["text"] for item in legend if item["sign"]}
-    assert signs == {"×": "refused because", "•": "never tried", "+": "fused next or later"}
+    assert signs == {
+        "×": "refused because",
+        "•": "never tried",
+        "»": "fused next or later",
+        "#1": "number of a call, in this trace",
+    }
+    sizes = [item["text"] for item in legend if item["text"].startswith("tensor")]
+    assert sizes == ["tensor in memory; taller: more rows (up to 8), thicker: more columns (up to 64)"]
 
 
 def test_a_watched_trace_opens_as_a_score_and_other_levels_can_be_drawn_so():
