@@ -13,6 +13,7 @@ from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, match_roles, owner
 from explorer.views.lanes import where_text
 from explorer.views.layer_timings import layer_section
+from explorer.views.score.origins import names_at
 from explorer.views.score.words import call_rows, seam_rows
 from explorer.views.states import State
 from explorer.views.timing_words import roof_share_text
@@ -52,12 +53,14 @@ def details(
     record = index.record(int(state.node[node]))
     many = f" and {plural(len(ids) - 1, 'node')} like it" if len(ids) > 1 else ""
     lineage = index.trace.lineage(node)
+    shown = at if state is states[0] else max(at - 1, 0)
+    is_score = index.trace.level.grouping == "score"
     sections = [
         *_rule_cards(index, at, ids),
-        *_node_sections(index, at if state is states[0] else max(at - 1, 0), state, ids, record),
-        layer_section(index, at if state is states[0] else max(at - 1, 0), record),
-        memory_section(index, at if state is states[0] else max(at - 1, 0), node),
-        _seam_section(index, at if state is states[0] else max(at - 1, 0), node),
+        *_node_sections(index, shown, state, ids, record),
+        layer_section(index, shown, record),
+        memory_section(index, shown, node),
+        _section("Seams", seam_rows(index, shown, node) if is_score else []),
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
         _why_not_section(index, at, ids),
@@ -67,16 +70,11 @@ def details(
     ]
     found: DetailsView = {
         "id": f"{at}/{box_id(np.array(ids, np.int32))}",
-        "title": f"{record.title} #{node}{many}",
+        "title": f"{names_at(index, shown).get(node, record.title) if is_score else record.title} #{node}{many}",
         "sections": [section for section in sections if section["rows"] or section["lines"]],
     }
-    shown = closeup(index, at, plate or ids, before=before, node=node)
-    return found if shown is None else {**found, "closeup": shown}
-
-
-def _seam_section(index: TraceIndex, step: int, node: int) -> SectionView:
-    """Return why a call is not one with others, at levels that are drawn as a score."""
-    return _section("Seams", seam_rows(index, step, node) if index.trace.level.grouping == "score" else [])
+    closer = closeup(index, at, plate or ids, before=before, node=node)
+    return found if closer is None else {**found, "closeup": closer}
 
 
 def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsView:

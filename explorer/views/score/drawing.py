@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import log2
 
 from explorer.views.index import TraceIndex, cached
@@ -282,15 +283,19 @@ def _titles(name: str, node: int) -> list[str]:
 
 
 def _title_rooms(row: Sequence[Spot]) -> dict[int, float]:
-    """The room of the title of each call: up to the middle between two calls of several operators."""
-    several = [spot for spot in row if len(spot.call.operators) > 1]
+    """The room of the title of each call; that of a call of several operators ends where the next one begins."""
     rooms = {spot.call.node: spot.width + spot.gap for spot in row}
-    ends = [LEFT, *(spot.middle for spot in several), row[-1].right + row[-1].gap] if row else []
-    for at, spot in enumerate(several):
-        left = (spot.middle - ends[at]) / (2 if at else 1)
-        right = (ends[at + 2] - spot.middle) / (2 if at + 1 < len(several) else 1)
-        rooms[spot.call.node] = max(rooms[spot.call.node], 2 * min(left, right))
+    ends = [LEFT, *(_meeting(*pair) for pair in pairwise(row)), width_of_row(row)]
+    for spot, left, right in zip(row, ends, ends[1:], strict=False):
+        if len(spot.call.operators) > 1:
+            rooms[spot.call.node] = 2 * min(spot.middle - left, right - spot.middle)
     return rooms
+
+
+def _meeting(one: Spot, other: Spot) -> float:
+    """Where the titles of neighbours meet: in the gap, or over a call of one operator, which has no title there."""
+    single = next((spot for spot in (one, other) if len(spot.call.operators) == 1), None)
+    return (one.right + other.left) / 2 if single is None else single.middle
 
 
 def _inside(spot: Spot, top: float) -> Iterator[ScoreMarkView]:

@@ -16,7 +16,18 @@ from explorer.views.score.row import bands_of, row_at
 from explorer.views.score.seams import seams_at
 from explorer.views.score.words import done_text, headline_of, moved_bytes, saved_text, seam_lines, vanished_text
 from explorer.views.sentences import sentence_of
-from tests.views.score.compiling import apart, compiled, compiled_index, deep, folded, reordered, training
+from tests.views.score.compiling import (
+    WIDE,
+    apart,
+    compiled,
+    compiled_index,
+    deep,
+    folded,
+    record,
+    reordered,
+    training,
+    two_states,
+)
 from tests.views.showing import index_of, section
 
 CAPTURED, LOWERED, FIRST, SECOND, THIRD = range(5)
@@ -200,6 +211,7 @@ def test_the_details_of_a_call_have_its_seams():
 
 def test_the_details_of_a_call_are_words_and_its_fields_are_behind_them():
     found = details(compiled_index(), FIRST, [20])
+    assert found["title"] == "layer_norm (part) + gelu #20"
     assert section(found, "Call")["rows"] == [
         ["runs", "sub, mul, erf"],
         ["reads", "2 KiB"],
@@ -250,7 +262,7 @@ def test_what_is_saved_for_backward_is_counted_and_drawn_apart():
     assert arcs == {"a1-8": saved, "a1-4": saved, "a0-6": saved, "a3-5": kept, "a8-5": kept, "a3-9": kept}
     legend = [item["text"] for item in picture(index, 2, group_by="score").view["legend"]]
     assert "saved for backward: a value of forward that backward reads" in legend
-    assert "dashed frame: computed again in backward" in legend
+    assert "dashed frame: computes values of forward again" in legend
 
 
 def test_a_step_of_training_says_what_is_saved_and_computed_a_second_time():
@@ -326,6 +338,13 @@ def test_the_name_of_a_module_may_be_wider_than_its_band_but_meets_no_other_name
     assert all(name[2] > band[2] for name, band in zip(names, bands, strict=True))
     lines = [[at for at in names if at[1] == top] for top in {at[1] for at in names}]
     assert all(one[0] + one[2] <= other[0] + 0.2 for line in lines for one, other in pairwise(sorted(line)))
+
+
+def test_titles_of_neighbours_do_not_meet():
+    wide, narrow = (record(f"{name} + erf", WIDE, ["sub"] * count) for name, count in (("a" * 90, 20), ("b" * 30, 2)))
+    index = TraceIndex(two_states("none", {1: (wide, (0,)), 2: (narrow, (1,))}, {2: (narrow, (0,))}, [[1], [1], []]))
+    one, other = (mark["at"] for mark in marks(index, 0, "t"))
+    assert one[0] + one[2] <= other[0] + 0.2
 
 
 def test_the_text_of_a_call_names_its_operators_and_modules():
