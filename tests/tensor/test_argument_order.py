@@ -1,4 +1,4 @@
-"""Keywords and dicts in another order than in the export: the numbers of the module, or a refusal."""
+"""Keywords in another order than in the export: the numbers of the module, or a refusal; dicts: a refusal."""
 
 from collections import OrderedDict, namedtuple
 
@@ -29,11 +29,6 @@ class Nested(nn.Module):
         return d["p"] - 2 * d["q"]["r"] + 3 * d["q"]["s"][0]
 
 
-class InPairs(nn.Module):
-    def forward(self, pair):
-        return pair.first["p"] - 2 * pair.first["q"] + pair.second
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_keywords_are_bound_by_name(level):
     compiled = explorer.record(ByName(), (X,), kwargs={"scale": Y, "shift": Z}, level=level).compiled
@@ -51,18 +46,26 @@ def test_collected_keywords_in_another_order_are_refused(level):
         compiled(p=X, scale=Z)
 
 
+class InOrder(nn.Module):
+    def forward(self, d):
+        first, second = d.values()
+        return first - 2 * second
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", [dict, OrderedDict])
-def test_keys_of_nested_dicts_may_come_in_any_order(level, kind):
-    compiled = explorer.record(Nested(), (kind(p=X, q=kind(r=Y, s=[Z])),), level=level).compiled
-    given = kind(q=kind(s=[Z + 1], r=Y + 2), p=X + 3)
-    assert compiled(given).equal(Nested()(given))
+@pytest.mark.parametrize("wrap", [lambda d: d, lambda d: [d, Z], lambda d: Pair(d, Z), lambda d: {"d": d}])
+def test_keys_of_dicts_in_another_order_are_refused_since_the_module_may_use_it(level, kind, wrap):
+    class Wrapped(nn.Module):
+        def forward(self, given):
+            return InOrder()(given if wrap(0) == 0 else given["d"] if isinstance(given, dict) else given[0])
 
-
-def test_keys_inside_of_other_structures_may_come_in_any_order():
-    compiled = explorer.record(InPairs(), (Pair({"p": X, "q": Y}, Z),)).compiled
-    given = Pair({"q": Y + 1, "p": X + 2}, Z)
-    assert compiled(given).equal(InPairs()(given))
+    compiled = explorer.record(Wrapped(), (wrap(kind(p=X, q=Y)),), level=level).compiled
+    assert compiled(wrap(kind(p=Y, q=X))).equal(Y - 2 * X)
+    with pytest.raises(
+        OperatorError, match=r"\('p', 'q'\) as argument 0.*, got .* \('q', 'p'\): the module may use the"
+    ):
+        compiled(wrap(kind(q=Y, p=X)))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ def test_keys_inside_of_other_structures_may_come_in_any_order():
             {"p": X, "q": {"r": Y, "s": [Z, Z]}},
             r"a list with 1 part as argument 0\['q'\]\['s'\], .* a list with 2 parts",
         ),
-        ({"q": Y, "p": X}, r"expected a dict with 2 keys \('r', 's'\) as argument 0\['q'\], .*, got one value"),
+        ({"p": X, "q": Y}, r"expected a dict with 2 keys \('r', 's'\) as argument 0\['q'\], .*, got one value"),
         ([X, Y], r"expected a dict with 2 keys \('p', 'q'\) as argument 0, .*, got a list with 2 parts"),
     ],
 )

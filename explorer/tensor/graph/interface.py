@@ -1,6 +1,6 @@
 """The calling convention of a tensor graph: structure of arguments and results, and the state that a call changes.
 
-Keywords and dicts may come in another order than in the export.
+Keywords may come in another order than in the export, but not the keys of dicts: a module may use their order.
 """
 
 from collections import OrderedDict
@@ -18,7 +18,7 @@ from explorer.tensor.ir.schemas import exact
 def restore_order(
     args: tuple[Any, ...], kwargs: dict[str, Any], spec: pytree.TreeSpec, collected: Sequence[str]
 ) -> Any:
-    """Put keywords and keys of dicts into the order of the export, where the keys are the same.
+    """Put keywords into the order of the export, where they are the same.
 
     `collected` are the keywords that the module collects (`**kwargs`): it sees their order.
     Raises: OperatorError if these come in another order than in the export.
@@ -30,7 +30,8 @@ def restore_order(
             f"{', '.join(found)}: the module collects them in one dict, whose order it may use; call it in this order, "
             "or export again"
         )
-    return _reorder((args, kwargs), spec)
+    names = spec.child(1).context
+    return args, {name: kwargs[name] for name in names} if set(names) == set(kwargs) else kwargs
 
 
 def why_not_same(wanted: pytree.TreeSpec, found: pytree.TreeSpec) -> str:
@@ -46,21 +47,9 @@ def why_not_same(wanted: pytree.TreeSpec, found: pytree.TreeSpec) -> str:
         i = next(i for i in range(one.num_children) if one.child(i) != other.child(i))
         place += f"[{one.context[i]!r}]" if one.type in (dict, OrderedDict) else f"[{i}]"
         one, other = one.child(i), other.child(i)
-    return f"expected {_kind(one)} as {place}, as when the module was exported, got {_kind(other)}"
-
-
-def _reorder(value: Any, spec: pytree.TreeSpec) -> Any:
-    kind = pytree._get_node_type(value)
-    if spec.is_leaf() or kind is not spec.type:
-        return value
-    handler = pytree.SUPPORTED_NODES[kind]
-    children, context = handler.flatten_fn(value)
-    if kind in (dict, OrderedDict) and set(context) == set(spec.context):
-        by_key = dict(zip(context, children, strict=True))
-        children, context = [by_key[key] for key in spec.context], spec.context
-    if len(children) != spec.num_children:
-        return value
-    return handler.unflatten_fn(map(_reorder, children, spec.children()), context)
+    words = f"expected {_kind(one)} as {place}, as when the module was exported, got {_kind(other)}"
+    is_reordered = one.type is other.type and one.type in (dict, OrderedDict) and set(one.context) == set(other.context)
+    return words + (": the module may use the order of the keys" if is_reordered else "")
 
 
 def _describe(spec: pytree.TreeSpec) -> str:
@@ -189,7 +178,7 @@ class Interface:
         return [_lay_out(value, wanted, alike) for value, wanted in zip(results, self.result_strides, strict=True)]
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Return the tensors that the graph accepts: keywords by name, and the values of dicts by key.
+        """Return the tensors that the graph accepts, keywords by name.
 
         Raises: OperatorError for arguments of another structure or value.
         """

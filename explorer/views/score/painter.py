@@ -84,7 +84,12 @@ class ScorePainter:
                     "frame: operators fused into one call",
                 ),
                 ("x" in keys, "cell", "changed", "frame: made by this step; lines inside: where earlier calls met"),
-                (any(mark.get("dash") for mark in frames), "cell", "panel", "dashed frame: computes values of forward again"),
+                (
+                    any(mark.get("dash") for mark in frames),
+                    "cell",
+                    "panel",
+                    "dashed frame: computes values of forward again",
+                ),
                 ("g" in keys, "line", "fused", "stays inside: not written to memory"),
                 ("b" in keys, "cell", "operator", _size_words(request.index)),
                 ("kept" in arcs, "line", "kept", "read by a later call; as thick as its bytes"),
