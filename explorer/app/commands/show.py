@@ -14,6 +14,7 @@ from explorer.trace import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import Rewritten, Step, Trace
+    from explorer.views import TraceIndex
     from explorer_widgets.schema import ColourBy, Mode
 
 HEADINGS = {"transcendentals": "exp and log"}
@@ -231,7 +232,6 @@ def html(
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
     from explorer.app.session.reproduce import note_on_size, page_recording
-    from explorer.views import TraceIndex
     from explorer_widgets import page_html
 
     check_output(out, source)
@@ -239,7 +239,7 @@ def html(
     if note := note_on_size(trace):
         say_note(note)
     with notes().status("Drawing every step"):
-        page = page_html(page_recording(TraceIndex(trace), Path(source).name)).encode()
+        page = page_html(page_recording(_index_of(trace, source), Path(source).name)).encode()
         replace_file(out, page)
     results().print(f"Wrote {out} ({len(page) / 1000:,.0f} kB); open it in a browser.", markup=False)
 
@@ -271,16 +271,25 @@ def svg(
     if engine == "dot":
         drawn = _drawn_by_dot(trace, index, ending[1:])
     else:
-        drawn = _drawn(trace, index, mode, colour_by, ending)
+        drawn = _drawn(_index_of(trace, source), index, mode, colour_by, ending)
     replace_file(out, drawn)
     results().print(f"Wrote {out}: step {index}, {trace.step(index).path}.", markup=False)
 
 
-def _drawn(trace: "Trace", step: int, mode: "Mode", colour_by: "ColourBy", ending: str) -> bytes:
-    from explorer.app.images import picture_png
-    from explorer.views import TraceIndex, picture, static_svg
+def _index_of(trace: "Trace", source: str) -> "TraceIndex":
+    """The index of a trace; the variables of a circuit that was trained on a table are its columns, and no pixels."""
+    from explorer.app.circuits import is_checkpoint
+    from explorer.app.training.checkpoint import Checkpoint
+    from explorer.views import TraceIndex
 
-    drawn = picture(TraceIndex(trace), step, mode, colour_by)
+    return TraceIndex(trace, is_table=is_checkpoint(source) and bool(Checkpoint.load(source).columns))
+
+
+def _drawn(index: "TraceIndex", step: int, mode: "Mode", colour_by: "ColourBy", ending: str) -> bytes:
+    from explorer.app.images import picture_png
+    from explorer.views import picture, static_svg
+
+    drawn = picture(index, step, mode, colour_by)
     return picture_png(drawn).data if ending == ".png" else static_svg(drawn).encode()
 
 
