@@ -1,5 +1,6 @@
-"""The Pattern tool: its controls change the form, part by part, and its matches follow."""
+"""The tools Pattern and Pipeline: their controls change a form or a draft, part by part."""
 
+from dataclasses import replace
 from typing import Any
 
 import panel as pn
@@ -10,7 +11,9 @@ from explorer.app.dashboard.dashboard import Dashboard
 from explorer.app.dashboard.panes.patterns import START, PatternTool
 from explorer.app.session.library import Library
 from explorer.app.session.pattern_form import ConditionForm, LayerForm, NodeForm, PatternForm
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.pipeline_draft import PipelineDraft
+from explorer.app.session.view_state import TensorOptions, ViewState
+from explorer.rewrite import CompilationMode, ConvergenceMode
 
 pn.extension()
 
@@ -85,3 +88,24 @@ def test_a_parameter_is_a_chain_of_nodes_with_conditions(tool: PatternTool) -> N
     assert tool.form.entries[0].parameters == ((name, parameter),)
     press(tool, "Remove", 1)
     assert tool.form == START
+
+
+@pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
+def test_an_entry_of_a_pipeline_is_changed_by_its_controls_but_not_by_showing_it() -> None:
+    made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program")))
+    made.drawer.open("pipeline")
+    tool: Any = made.drawer._tools["pipeline"]
+    form = tool.passes
+    first, second = (replace(entry, on=i == 0) for i, entry in enumerate(form.draft.entries[:2]))
+    strange = replace(first, config=replace(first.config, modes=()))  # no choice of the control shows it
+    draft = PipelineDraft((strange, second))
+    form._edit(draft, 0)
+    form.list.value = [draft.labels[1]]
+    assert (form.draft, form.on.value) == (draft, False)
+    form.modes.value = "infer only"
+    form.convergence.value = "until nothing changes"
+    form.on.value = True
+    changed = form.draft.entries[1]
+    assert (changed.on, changed.config.modes) == (True, {CompilationMode.INFER})
+    assert changed.config.convergence is ConvergenceMode.UNTIL_FIXED_POINT
+    assert form.draft.entries[0] == strange
