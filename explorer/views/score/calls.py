@@ -54,6 +54,8 @@ class Call:
     is_input: bool
     training: str = ""
     """What the compiler decided about its value in a training step: it is saved, or computed again."""
+    kept: tuple[Tensor, ...] = ()
+    """The values that the code writes into buffers of its own, and nobody else reads."""
 
 
 @cache
@@ -106,6 +108,7 @@ def calls_at(index: TraceIndex, step: int) -> tuple[Call, ...]:
                 read,
                 record.type == INPUT,
                 str(record.about.get("training", "")),
+                _types(record, "kept in buffers"),
             )
         )
     return tuple(found)

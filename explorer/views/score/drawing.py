@@ -299,20 +299,23 @@ def _meeting(one: Spot, other: Spot) -> float:
 
 
 def _inside(spot: Spot, top: float) -> Iterator[ScoreMarkView]:
-    """A thin mark below operators whose results stay inside the call."""
+    """A thin mark below operators whose results nobody but the call reads."""
     cells, call = spot.cells(), spot.call
     left, right = cells[0][0], cells[-1][0]
     if not call.inside and len({*call.operators}) < 2:
         return
-    total = sum(one.num_bytes for one in call.inside)
-    stays = f"{plural(len(call.inside), 'value')}, {bytes_text(total)}" if call.inside else "in registers"
+    stays = [
+        f"{plural(len(some), 'value')} {where}: {bytes_text(sum(one.num_bytes for one in some))}"
+        for some, where in ((call.inside, "not written to memory"), (call.kept, "in buffers of this call"))
+        if some
+    ]
     yield {
         "shape": "rect",
         "key": f"g{call.node}",
         "at": rounded(left + 2, top + FRAMES - 9, right - left - 2, 4),
         "fill": "fused",
         "radius": 2,
-        "tip": f"Between these operators nothing is written to memory: {stays}",
+        "tip": f"Between these operators: {', '.join(stays) or 'in registers, not written to memory'}",
     }
 
 

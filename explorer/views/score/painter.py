@@ -90,7 +90,7 @@ class ScorePainter:
                     "panel",
                     "dashed frame: computes values of forward again",
                 ),
-                ("g" in keys, "line", "fused", "stays inside: not written to memory"),
+                ("g" in keys, "line", "fused", "stays inside: no other call reads it"),
                 ("b" in keys, "cell", "operator", _size_words(request.index)),
                 ("kept" in arcs, "line", "kept", "read by a later call; as thick as its bytes"),
                 ("fg" in arcs, "line", "fg", "saved for backward: a value of forward that backward reads"),

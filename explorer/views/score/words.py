@@ -205,6 +205,7 @@ def call_rows(index: TraceIndex, step: int, node: int) -> list[list[str]]:
         ["writes", f"{bytes_text(call.written)}: {_types_text(call.results)}"],
         ["weights", bytes_text(call.parameters) if call.parameters else ""],
         ["stays inside", _types_text(call.inside)],
+        ["kept in buffers", _types_text(call.kept)],
         ["of modules", ", ".join(call.modules)],
     ]
     return [row for row in rows if row[1]]
