@@ -95,7 +95,7 @@ class Asked:
 
     def __init__(self, host: Host) -> None:
         self.inputs_background, self.answers = host.background, list[str]()
-        opened = SimpleNamespace(trace=None)
+        opened = SimpleNamespace(columns=(), trace=None)
         self.session = SimpleNamespace(opened=opened, values=None, show_values=self._note)
 
     def _note(self, view: Any) -> None:
@@ -109,7 +109,7 @@ def asked(monkeypatch: Any, run: Callable[..., Any]) -> tuple[Host, Asked]:
     """Ask for values that `run` computes."""
     host = Host()
     workspace = Asked(host)
-    monkeypatch.setattr(values_pane, "TraceIndex", lambda trace: None)
+    monkeypatch.setattr(values_pane, "TraceIndex", lambda *_, **__: None)
     monkeypatch.setattr(values_pane, "run_values", run)
     values_pane.run_inputs(cast(Workspace, workspace), ())
     return host, workspace
@@ -132,6 +132,6 @@ def test_a_run_of_inputs_that_is_cancelled_or_fails_answers_the_page(monkeypatch
 
 def test_a_run_of_inputs_answers_the_page_although_another_circuit_was_opened(monkeypatch: Any) -> None:
     host, workspace = asked(monkeypatch, lambda *_, **__: {"missing": ""})
-    workspace.session.opened = SimpleNamespace(trace=None)
+    workspace.session.opened = SimpleNamespace(columns=(), trace=None)
     host.serve()
     assert workspace.answers == [values_pane.ANOTHER]
