@@ -20,6 +20,7 @@ from bokeh.document import Document
 from bokeh.protocol.exceptions import ProtocolError
 from bokeh.protocol.message import Message
 from bokeh.protocol.receiver import Receiver
+from panel.io.resources import LOCAL_DIST
 from panel.util.parameters import edit_readonly
 
 from explorer.app.dashboard.background import Background, Job, deliver
@@ -42,6 +43,7 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
     one that cannot be opened, is reported above the default circuit.
     """
     limit_messages()
+    _serve_styles_from_here()
     page = _empty_page()
     default = default or ViewState()
     query = pn.state.location.search if pn.state.location is not None else ""
@@ -52,6 +54,16 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
     else:
         _open_in_background(page, library, state, default, problem)
     return page
+
+
+def _serve_styles_from_here() -> None:
+    """Take Panel's styles from this server, also if the page connects after its session was discarded.
+
+    Panel says so where it writes the page. A late page gets another session, whose styles would name Panel's CDN.
+    """
+    if (document := pn.state.curdoc) is not None:
+        path = f"{pn.state.rel_path}/{LOCAL_DIST}" if pn.state.rel_path else LOCAL_DIST
+        document.template_variables["dist_url"] = path
 
 
 def _empty_page() -> pmui.Page:

@@ -16,6 +16,9 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 import pytest
+from bokeh.document import Document
+from bokeh.models import ImportedStyleSheet
+from panel.io.state import set_curdoc
 from panel.util.parameters import edit_readonly
 
 import explorer
@@ -253,6 +256,17 @@ def test_a_page_that_cannot_be_built_explains_why(monkeypatch: pytest.MonkeyPatc
     assert isinstance(alert, pmui.Alert)
     text: Any = alert.objects[0]
     assert text.object == '<p role="alert">nothing &lt;can&gt; be opened</p>'
+
+
+def test_a_session_whose_page_was_written_for_another_one_asks_no_other_host_for_styles() -> None:
+    """A page that connects after its session was discarded gets a new one, for which no page is written."""
+    document = Document()
+    with set_curdoc(document):
+        make_page(Library()).server_doc(document)
+    styles = [style for root in document.roots for style in root.select({"type": ImportedStyleSheet})]
+    found = {str(style.url) for style in styles if isinstance(style, ImportedStyleSheet)}
+    assert found
+    assert not [url for url in found if "://" in url]
 
 
 def test_actions_of_one_reader_are_not_sent_to_other_pages() -> None:
