@@ -1,6 +1,8 @@
 """The calls of generated code are timed in their places: each is marked, and what runs otherwise has no marks."""
 
+from functools import partial
 from math import fsum
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from torch import nn
 
 import explorer
 from explorer import bench
+from explorer.adapters.inductor.marks import MarkedCall, MarkedCode
 from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.errors import CircuitError
 from explorer.timings import LAYER, SUM, WHOLE
@@ -76,6 +79,37 @@ class Mixed(nn.Module):
 def test_calls_of_every_form_are_marked(built_here: None) -> None:
     mixed = explorer.watch(Mixed(), torch.rand(8, 8), torch.rand(8, 8))
     assert set(marks_of(mixed)) == {None, *last_of(mixed).calls}
+
+
+def test_a_buffer_that_several_calls_write_is_of_each_in_turn() -> None:
+    """Library calls may write in place: a statement names what it writes, and what others wrote before it."""
+    code = """
+class Runner:
+    def call(self):
+        buf0 = empty_strided(2)
+        library.mm(buf0)
+        library.add_(buf0)
+        kernel_0(buf0, buf1 := empty_strided(2))
+        library.mm(buf1, buf9)
+"""
+    module, run = ModuleType("generated"), list[str]()
+    names = ("empty_strided", "kernel_0", "library.mm", "library.add_")
+    first, second, third, fourth = (partial(lambda name, *_: run.append(name), name) for name in names)
+    library = SimpleNamespace(mm=third, add_=fourth)
+    vars(module).update(empty_strided=first, kernel_0=second, library=library, buf9=None)
+    exec(code, vars(module))
+    calls = [
+        MarkedCall(1, "", ["buf0"]),
+        MarkedCall(2, "", ["buf0"]),
+        MarkedCall(3, "kernel_0", ["buf1"]),
+        MarkedCall(4, "", ["buf9"]),
+    ]
+    marked = MarkedCode(module, code, calls)
+    for _ in range(2):
+        with marked.marked(lambda number: run.append(str(number))):
+            module.Runner().call()
+    once = ["1", "library.mm", "None", "2", "library.add_", "None", "3", "empty_strided", "kernel_0", "None"]
+    assert run == 2 * ["empty_strided", *once, "4", "library.mm", "None"]
 
 
 def test_code_has_no_marks_after_a_run_that_fails(trace: Trace) -> None:

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from torch import fx, nn
 
 from explorer.adapters.inductor.fx_states import VIEW, FxStates, module_of, roots_of, source_of, title_of
 from explorer.adapters.inductor.heard import ITEM, HeardKernel, HeardNode, HeardScheduling
-from explorer.adapters.inductor.marks import MarkedCall, marked
+from explorer.adapters.inductor.marks import MarkedCall, MarkedCode
 from explorer.adapters.inductor.steering import in_part
 from explorer.adapters.snapshot import (
     MAX_NAMES,
@@ -138,14 +138,19 @@ class Calls:
         self, nodes: Mapping[int, NodeRecord], members: Mapping[str, list[str]], functions: Mapping[str, HeardKernel]
     ) -> Callable[[Mark], AbstractContextManager[None]] | None:
         """Mark the calls of the generated code, if it was heard."""
-        written: dict[str, MarkedCall] = {}
-        for name, parts in members.items():
-            number = self.number_of(name)
-            if nodes[number].kind not in NO_CALLS:
-                call = MarkedCall(number, functions[name].name if name in functions else "")
-                written |= {buffer: call for part in parts for buffer in self.nodes[part].writes}
         scheduling = self.scheduling
-        return scheduling.module and partial(marked, scheduling.module, scheduling.code, written)
+        if scheduling.module is None:
+            return None
+        calls = [
+            MarkedCall(
+                self.number_of(name),
+                functions[name].name if name in functions else "",
+                distinct(buffer for part in parts for buffer in self.nodes[part].writes),
+            )
+            for name, parts in members.items()
+            if nodes[self.number_of(name)].kind not in NO_CALLS
+        ]
+        return MarkedCode(scheduling.module, scheduling.code, calls).marked
 
     def _output(self, name: str, by_input: Mapping[str, int], home: Mapping[str, str]) -> int | None:
         written = self.sources[RESULT]

@@ -133,6 +133,7 @@ class Hearing:
             graph = divided.forward if part == FORWARD else divided.backward
         self._signature = signature_of(graph)
         self._pass_started = self._round_started = perf_counter()
+        self._num_loaded = len(PyCodeCache.modules)
         self._group: list[str] = []
         self._is_defined = False
         """Whether the function of the group is written: C++ ones after several nodes, Triton's while its node is."""
@@ -317,7 +318,7 @@ class Hearing:
         scheduling = self.target.scheduling
         if scheduling is None or not scheduling.code:
             return
-        for module in reversed(PyCodeCache.modules):
+        for module in PyCodeCache.modules[self._num_loaded :]:
             if Path(str(module.__file__)).read_text("utf-8").endswith(scheduling.code):
                 scheduling.module = module
                 return

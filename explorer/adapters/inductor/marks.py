@@ -4,8 +4,10 @@ Only code objects are replaced, and only inside a `with`: what runs otherwise is
 """
 
 import ast
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -18,44 +20,49 @@ NAME = "explorer_mark"
 
 
 class MarkedCall(NamedTuple):
-    """A call by its number, and the function that was generated for it; empty for one of a library."""
+    """A call by its number, the function that was generated for it (empty for one of a library), and what it writes."""
 
     number: int
     function: str
+    writes: Sequence[str]
 
 
-@contextmanager
-def marked(module: ModuleType, code: str, calls: Mapping[str, MarkedCall], mark: Mark) -> Generator[None]:
-    """Call `mark` around each statement that runs a call, while the generated `module` runs inside.
+@dataclass(frozen=True, eq=False)
+class MarkedCode:
+    """The code of a loaded module, and its calls in the order in which they run."""
 
-    `calls` are those that write each buffer, in the order in which they run. A statement that names buffers of several
-    runs the last one: what the others have written is read.
-    Raises: CircuitError if the code is not Python.
-    """
-    replaced: list[tuple[FunctionType, CodeType]] = []
-    namespace = vars(module)
-    namespace[NAME] = mark
-    try:
-        for name, one in _marked_code(code, calls).items():
-            function = _function(module, name)
-            replaced.append((function, function.__code__))
-            function.__code__ = one
-        yield
-    finally:
-        for function, original in replaced:
-            function.__code__ = original
-        del namespace[NAME]
+    module: ModuleType
+    code: str
+    calls: Sequence[MarkedCall]
 
+    @contextmanager
+    def marked(self, mark: Mark) -> Generator[None]:
+        """Call `mark` around each statement that runs a call, while the module runs inside.
 
-def _marked_code(code: str, calls: Mapping[str, MarkedCall]) -> dict[str, CodeType]:
-    """The code of each function that runs calls, by qualified name."""
-    try:
-        tree = ast.parse(code)
-    except SyntaxError as error:
-        raise CircuitError("the calls cannot be timed one by one: the code that runs them is not Python") from error
-    marks = _Marks(calls)
-    compiled = compile(ast.fix_missing_locations(marks.visit(tree)), "<generated code with marks>", "exec")
-    return {one.co_qualname: one for one in _nested(compiled) if NAME in one.co_names}
+        Raises: CircuitError if the code is not Python.
+        """
+        functions = [(one, one.__code__, code) for one, code in self._functions]
+        namespace = vars(self.module)
+        namespace[NAME] = mark
+        try:
+            for function, _, code in functions:
+                function.__code__ = code
+            yield
+        finally:
+            for function, original, _ in functions:
+                function.__code__ = original
+            del namespace[NAME]
+
+    @cached_property
+    def _functions(self) -> Sequence[tuple[FunctionType, CodeType]]:
+        """The functions that run calls, with their marked code."""
+        try:
+            tree = ast.parse(self.code)
+        except SyntaxError as error:
+            raise CircuitError("the calls cannot be timed one by one: the code that runs them is not Python") from error
+        marked = ast.fix_missing_locations(_Marks(self.calls).visit(tree))
+        every = _nested(compile(marked, "<generated code with marks>", "exec"))
+        return [(_function(self.module, one.co_qualname), one) for one in every if NAME in one.co_names]
 
 
 def _nested(code: CodeType) -> Generator[CodeType]:
@@ -73,10 +80,11 @@ def _function(module: ModuleType, name: str) -> FunctionType:
 
 
 class _Marks(ast.NodeTransformer):
-    def __init__(self, calls: Mapping[str, MarkedCall]) -> None:
-        self.calls = calls
-        self.places = {name: place for place, name in enumerate(calls)}
-        self.functions = {one.function for one in calls.values()}
+    """Statements name the buffers that they write, and those that they read: the calls that wrote these are marked."""
+
+    def __init__(self, calls: Sequence[MarkedCall]) -> None:
+        self.waiting = dict(enumerate(calls))
+        self.functions = {one.function for one in calls}
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         return self._between_marks(node)
@@ -91,11 +99,14 @@ class _Marks(ast.NodeTransformer):
         if function.startswith(BOOKKEEPING):
             return node
         own = function if function in self.functions else ""
-        names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in self.places]
-        named = [name for name in names if self.calls[name].function == own]
-        if not named:
+        named = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        first: dict[str, int] = {}  # the first waiting call that writes each buffer
+        for place, call in self.waiting.items():
+            if call.function == own:
+                first = {**dict.fromkeys(named.intersection(call.writes), place), **first}
+        if not first:
             return node
-        return [_mark(self.calls[max(named, key=self.places.__getitem__)].number), node, _mark(None)]
+        return [_mark(self.waiting.pop(max(first.values())).number), node, _mark(None)]
 
 
 def _mark(number: int | None) -> ast.Expr:
