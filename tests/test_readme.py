@@ -6,6 +6,7 @@ The Python blocks of a file share a namespace and a folder with its `bash` block
 import ast
 import re
 import shlex
+import tomllib
 from contextlib import redirect_stdout
 from functools import cache
 from importlib.util import find_spec
@@ -163,3 +164,12 @@ def without_times(printed: str) -> list[str]:
     """The lines without the milliseconds of steps, and without the widths of columns and rules."""
     lines = (re.sub(r"^( *\d+  \S.*?(?:  +[\d,]+)+) +[\d.]+  (?=\S)", r"\1  ", line) for line in printed.splitlines())
     return [re.sub(r" {2,}|-{3,}", " ", line).rstrip() for line in lines]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_it_installs_this_package_from_the_checkout_since_no_index_has_it(page: str) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert not re.findall(r"pip install [^`]*circuit-explorer\[", text)
+    extras = re.findall(r'pip install -e ["\']\.\[([^\]]*)\]', text)
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert {name for extra in extras for name in extra.split(",")} <= {*known}

@@ -76,8 +76,8 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
         return trained_circuit(name_or_file)
     if Path(name_or_file).is_file() and Path(name_or_file).suffix == ".py":
         raise UnknownNameError(
-            f"{name_or_file} is Python code; name a function in it that returns a circuit: "
-            f"{quote(name_or_file)}:FUNCTION"
+            f"{name_or_file} is Python code; name a function in it that returns a circuit, or a module and a tuple of "
+            f"its inputs: {quote(name_or_file)}:FUNCTION"
         )
     if Path(name_or_file).is_file():
         if is_logic_file(name_or_file):

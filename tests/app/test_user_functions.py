@@ -344,7 +344,7 @@ def test_a_missing_folder_is_a_missing_file(tmp_path):
 
 
 def test_a_file_of_code_without_a_function_says_how_to_name_one(mine):
-    with pytest.raises(UnknownNameError, match=rf"name a function in it that returns a circuit: {mine}:FUNCTION"):
+    with pytest.raises(UnknownNameError, match=rf"returns a circuit, or a module and a tuple .*: {mine}:FUNCTION"):
         load_circuit(mine)
 
 

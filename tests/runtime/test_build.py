@@ -71,6 +71,15 @@ def test_a_compiler_that_fails_leaves_nothing_and_the_next_backend_is_used(how, 
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+def test_a_compiler_that_takes_too_long_is_no_folder_that_cannot_be_written(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("CXX", compiler(tmp_path, 'if [ "$1" = --version ]; then exit 0; fi; exec sleep 60'))
+    monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "TIMEOUT_S", 0.2)
+    with pytest.raises(LoweringError, match=r"has not compiled the native kernels within 0\.2 seconds.*less busy"):
+        build.library_path()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
 def test_without_a_compiler_the_circuit_runs_in_pytorch(tmp_path: Path, monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(build.shutil, "which", lambda name: None)

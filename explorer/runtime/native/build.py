@@ -100,7 +100,12 @@ def _compile(command: list[str], target: Path) -> None:
                 full = "; set CIRCUIT_EXPLORER_CACHE to a folder with more space" if NO_SPACE in said else ""
                 raise BuildError(f"{command[0]} could not compile the native kernels: {said}{full}")
             made.replace(target)
-    except (OSError, subprocess.SubprocessError) as error:
+    except subprocess.TimeoutExpired as error:
+        raise BuildError(
+            f"{command[0]} has not compiled the native kernels within {TIMEOUT_S} seconds, where 10 to 30 are usual; "
+            "try again when the machine is less busy"
+        ) from error
+    except OSError as error:
         raise BuildError(
             f"the native kernels could not be compiled into {target.parent}: {error}; "
             "set CIRCUIT_EXPLORER_CACHE to a folder that can be written"
