@@ -61,7 +61,7 @@ def test_each_call_has_a_mark_before_and_behind_it(trace: Trace) -> None:
 def test_a_training_step_has_the_marks_of_both_parts(built_here: None) -> None:
     module, x = head()
     trained = explorer.watch(module, x, mode="train")
-    assert set(marks_of(trained)) == {None, *last_of(trained).calls}
+    assert marks_of(trained)[::2] == last_of(trained).calls
     run = bench.measure_layers(trained, **FEW)
     assert "the whole training step" in layers_note(run)
 
@@ -78,7 +78,7 @@ class Mixed(nn.Module):
 
 def test_calls_of_every_form_are_marked(built_here: None) -> None:
     mixed = explorer.watch(Mixed(), torch.rand(8, 8), torch.rand(8, 8))
-    assert set(marks_of(mixed)) == {None, *last_of(mixed).calls}
+    assert marks_of(mixed)[::2] == last_of(mixed).calls
 
 
 def test_a_buffer_that_several_calls_write_is_of_each_in_turn() -> None:

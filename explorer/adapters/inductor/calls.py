@@ -110,7 +110,7 @@ class Calls:
         functions = {kernel_key(kernel): kernel for kernel in kernels}
         members = {name: ordered_parts(name, self.nodes) for name in names}
         home = {part: name for name, parts in members.items() for part in parts}
-        order = self._sorted(members, home)
+        order = self._sorted(members, home, self.scheduling.order if functions else ())
         nodes: dict[int, NodeRecord] = {}
         inputs: dict[int, tuple[int, ...]] = {}
         by_input: dict[str, int] = {}
@@ -156,9 +156,10 @@ class Calls:
         written = self.sources[RESULT]
         return self.number_of(home[written[name]]) if name in written else by_input.get(name)
 
-    def _sorted(self, members: Mapping[str, list[str]], home: Mapping[str, str]) -> list[str]:
-        """The groups in the order of their nodes, each behind those that it reads."""
-        place = {name: number for number, name in enumerate(self.nodes)}
+    def _sorted(self, members: Mapping[str, list[str]], home: Mapping[str, str], known: Sequence[str]) -> list[str]:
+        """The groups in the known order of nodes, or in the one before fusion, each behind those that it reads."""
+        order = distinct((*(part for name in known for part in ordered_parts(name, self.nodes)), *self.nodes))
+        place = {name: number for number, name in enumerate(order)}
         names = sorted(members, key=lambda name: place[members[name][0]])
         number_of = {name: number for number, name in enumerate(names)}
         reads: dict[int, tuple[int, ...]] = {}

@@ -94,6 +94,8 @@ class HeardScheduling:
     rounds: list[HeardRound] = field(default_factory=list[HeardRound])
     final: tuple[str, ...] = ()
     kernels: list[HeardKernel] = field(default_factory=list[HeardKernel])
+    order: tuple[str, ...] = ()
+    """The nodes in the order of the code: they are sorted again, for the peak of memory, behind the last round."""
     code: str = ""
     unwritten: frozenset[str] | None = None
     """The buffers that no generated function writes to memory; None until the code is known."""

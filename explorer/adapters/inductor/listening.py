@@ -309,6 +309,7 @@ class Hearing:
     def _generated(self, result: Any, *args: Any, **kwargs: Any) -> None:
         code = result[0] if isinstance(result, tuple) else result
         self._scheduling.code = str(getattr(code, "value", code))
+        self._scheduling.order = tuple(name_of(node.get_name()) for node in V.graph.scheduler.nodes)
         self._scheduling.unwritten = frozenset((*V.graph.removed_buffers, *V.graph.inplaced_to_remove))
         self._scheduling.codegen_seconds = perf_counter() - self._round_started
 
