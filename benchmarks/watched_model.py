@@ -78,6 +78,7 @@ def measure_watched(model: WatchedModel, build: bool = False) -> WatchResult:
         torch._dynamo.reset()
         return run(torch.compile(module))
 
+    run(module)  # some modules keep on their first call what later ones read
     with building, TemporaryDirectory() as folder:
         with hearing() as heard:
             heard.outputs = plain()

@@ -30,7 +30,7 @@ class Circuit:
 
     `names` are the names of layers, which are optional. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
     A circuit that an operator made (`explorer.symbolic.operators`) has a `derivation`, and its leaves have the names
-    that they have in the operands: `labels`.
+    that they have in the operands: `labels`. `columns` are the names of its variables if these are columns of a table.
     A circuit need not be smooth or decomposable; `require` checks that it is.
     Raises: ShapeError if the number of inputs of a layer is not its arity, their units are not its input units, or the
     outputs differ in units; DataTypeError if a node is not a layer; DuplicateNameError; StructureError without output;
@@ -41,6 +41,7 @@ class Circuit:
     names: Mapping[int, str] = field(default_factory=dict[int, str])
     derivation: Derivation | None = None
     labels: Mapping[TensorParameter, LeafLabel] = field(default_factory=dict[TensorParameter, LeafLabel])
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.graph.outputs:

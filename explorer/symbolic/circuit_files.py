@@ -5,6 +5,7 @@ Classes are found by name among the imported subclasses, so layers and operators
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, cast
 
@@ -35,6 +36,8 @@ def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
     if circuit.derivation is not None:
         data["derivation"] = writer.derivation(circuit.derivation)
         data["circuits"] = writer.circuits
+    if circuit.columns:
+        data["columns"] = list(circuit.columns)
     return data
 
 
@@ -95,7 +98,7 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
         circuits: list[Circuit] = []
         for body in data.get("circuits", []):
             circuits.append(_read_body(body, table, circuits))
-        return _read_body(data, table, circuits)
+        return replace(_read_body(data, table, circuits), columns=tuple(map(str, data.get("columns", []))))
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"{where}: incomplete circuit: {type(error).__name__}: {error}") from error
     except FileFormatError:

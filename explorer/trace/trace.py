@@ -46,6 +46,9 @@ class Subject(Protocol):
     @property
     def all_leaf_names(self) -> Mapping[Any, str]: ...
 
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
     def to_json(self) -> dict[str, Any]: ...
 
 

@@ -78,14 +78,13 @@ class TraceIndex:
     """A trace with the data that its views share. Create one per trace and pass it to every view.
 
     It never becomes stale, because a trace does not change. Do not share it between threads that create views at the
-    same time. With `is_table`, the variables are columns of a table and never drawn as pixels of an image.
+    same time.
     """
 
-    def __init__(self, trace: Trace, is_table: bool = False) -> None:
+    def __init__(self, trace: Trace) -> None:
         if not trace.steps:
             raise CircuitError("the trace has no steps, so there is nothing to see; record a circuit first")
         self.trace = trace
-        self.is_table = is_table
         self.table = NodeTable()
         self.cache: dict[tuple[Any, ...], Any] = {}
         """Results of `cached` functions by function and arguments."""
@@ -271,6 +270,13 @@ class TraceIndex:
             return self.trace.subject.names
         layers: Sequence[Mapping[str, Any]] = (self.trace.circuit_json or {}).get("layers", ())
         return {layer["id"]: layer["name"] for layer in layers if layer.get("name")}
+
+    @cached_property
+    def is_table(self) -> bool:
+        """Whether the variables are columns of a table, which are never drawn as pixels of an image."""
+        if self.trace.subject is not None:
+            return bool(self.trace.subject.columns)
+        return bool((self.trace.circuit_json or {}).get("columns"))
 
     @cached_property
     def rules(self) -> Mapping[str, RuleDescription]:

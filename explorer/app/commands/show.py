@@ -232,6 +232,7 @@ def html(
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
     from explorer.app.session.reproduce import note_on_size, page_recording
+    from explorer.views import TraceIndex
     from explorer_widgets import page_html
 
     check_output(out, source)
@@ -239,7 +240,7 @@ def html(
     if note := note_on_size(trace):
         say_note(note)
     with notes().status("Drawing every step"):
-        page = page_html(page_recording(_index_of(trace, source), Path(source).name)).encode()
+        page = page_html(page_recording(TraceIndex(trace), Path(source).name)).encode()
         replace_file(out, page)
     results().print(f"Wrote {out} ({len(page) / 1000:,.0f} kB); open it in a browser.", markup=False)
 
@@ -255,7 +256,7 @@ def svg(
 ) -> None:
     """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""
     from explorer.errors import FileFormatError, check_name, unknown_name
-    from explorer.views import COLOURS, MODES
+    from explorer.views import COLOURS, MODES, TraceIndex
 
     if mode not in MODES:
         raise unknown_name("mode", mode, list(MODES))
@@ -271,18 +272,9 @@ def svg(
     if engine == "dot":
         drawn = _drawn_by_dot(trace, index, ending[1:])
     else:
-        drawn = _drawn(_index_of(trace, source), index, mode, colour_by, ending)
+        drawn = _drawn(TraceIndex(trace), index, mode, colour_by, ending)
     replace_file(out, drawn)
     results().print(f"Wrote {out}: step {index}, {trace.step(index).path}.", markup=False)
-
-
-def _index_of(trace: "Trace", source: str) -> "TraceIndex":
-    """The index of a trace; the variables of a circuit that was trained on a table are its columns, and no pixels."""
-    from explorer.app.circuits import is_checkpoint
-    from explorer.app.training.checkpoint import Checkpoint
-    from explorer.views import TraceIndex
-
-    return TraceIndex(trace, is_table=is_checkpoint(source) and bool(Checkpoint.load(source).columns))
 
 
 def _drawn(index: "TraceIndex", step: int, mode: "Mode", colour_by: "ColourBy", ending: str) -> bytes:

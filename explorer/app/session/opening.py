@@ -52,7 +52,7 @@ class Opened:
     index: TraceIndex = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "index", TraceIndex(self.trace, is_table=bool(self.columns)))
+        object.__setattr__(self, "index", TraceIndex(self.trace))
 
     @property
     def is_live(self) -> bool:

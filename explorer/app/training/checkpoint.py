@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from io import BytesIO
 from pathlib import Path
 from shlex import quote
@@ -78,7 +78,8 @@ class Checkpoint:
         Raises: FileFormatError if it has no circuit; UnknownNameError, ShapeError if the values are of another one.
         """
         values = {name: value.detach().cpu().numpy() for name, value in self.best_state.items()}
-        return with_values(self.load_circuit(), values)
+        circuit = replace(self.load_circuit(), columns=tuple(column.name for column in self.columns))
+        return with_values(circuit, values)
 
     @property
     def progress(self) -> str:

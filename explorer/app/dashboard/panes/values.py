@@ -57,7 +57,7 @@ def run_inputs(workspace: Workspace, painted: Sequence[float], picked: Callable[
     opened = workspace.session.opened
 
     def run() -> ValuesView:
-        found = run_values(TraceIndex(opened.trace, is_table=bool(opened.columns)), painted, paints=True)
+        found = run_values(TraceIndex(opened.trace), painted, paints=True)
         return {**found, "picked": len(found["runs"]) - 1} if picked is not None and found["runs"] else found
 
     def show(values: ValuesView) -> None:
