@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import torch
+
 from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.bench.circuit_times import Reference
 from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
@@ -64,7 +66,7 @@ def _run_calls(made: Program, snapshot: WatchedSnapshot, device: str, num_thread
         begins.append(number)
 
     found: Calls = {}
-    with snapshot.marked(mark):
+    with snapshot.marked(mark), torch.autograd.set_multithreading_enabled(False):  # marks are those of one thread
         note()
         made.run()
         note()

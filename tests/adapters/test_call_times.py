@@ -1,7 +1,9 @@
 """The calls of generated code are timed in their places: each is marked, and what runs otherwise has no marks."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import fsum
+from threading import Event
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -119,6 +121,32 @@ def test_code_has_no_marks_after_a_run_that_fails(trace: Trace) -> None:
     count = len(marks)
     snapshot.results(trace.examples)
     assert len(marks) == count
+
+
+def test_another_thread_runs_the_program_without_marks_meanwhile() -> None:
+    code = """
+class Runner:
+    def call(self):
+        kernel_0(buf0)
+        kernel_0(buf1)
+"""
+    module, marks = ModuleType("generated"), list[int | None]()
+    inside, goes_on = Event(), Event()
+
+    def kernel(_: object) -> None:
+        inside.set()
+        assert goes_on.wait(60)
+
+    vars(module).update(kernel_0=kernel, buf0=None, buf1=None)
+    exec(code, vars(module))
+    marked = MarkedCode(module, code, [MarkedCall(1, "kernel_0", ["buf0"]), MarkedCall(2, "kernel_0", ["buf1"])])
+    with ThreadPoolExecutor(1) as other:
+        with marked.marked(marks.append):
+            late = other.submit(module.Runner().call)
+            assert inside.wait(60)
+        goes_on.set()
+        late.result(60)  # it went on in the marked code after the marks were gone
+    assert not marks
 
 
 def test_calls_and_their_sum_and_the_whole_have_times(trace: Trace) -> None:

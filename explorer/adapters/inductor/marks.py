@@ -1,6 +1,7 @@
 """The generated code with marks: it tells which call begins and which ends, while the program runs.
 
-Only code objects are replaced, and only inside a `with`: what runs otherwise is what Inductor wrote.
+Only code objects are replaced, and only inside a `with`: what runs otherwise is what Inductor wrote. Other threads may
+run the program meanwhile: their calls have no marks.
 """
 
 import ast
@@ -8,6 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from threading import RLock, get_ident
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -17,6 +19,8 @@ from explorer.errors import CircuitError
 BOOKKEEPING = ("empty_strided", "reinterpret_tensor", "alloc_from_pool", "assert_")
 """The beginnings of the names of functions that allocate or check a buffer, and compute nothing."""
 NAME = "explorer_mark"
+_CHANGING = RLock()
+"""Held while code is replaced: what one thread puts back is what Inductor wrote."""
 
 
 class MarkedCall(NamedTuple):
@@ -37,21 +41,22 @@ class MarkedCode:
 
     @contextmanager
     def marked(self, mark: Mark) -> Generator[None]:
-        """Call `mark` around each statement that runs a call, while the module runs inside.
+        """Call `mark` around each statement that runs a call, while the module runs inside, in this thread.
 
         Raises: CircuitError if the code is not Python.
         """
-        functions = [(one, one.__code__, code) for one, code in self._functions]
-        namespace = vars(self.module)
-        namespace[NAME] = mark
-        try:
-            for function, _, code in functions:
-                function.__code__ = code
-            yield
-        finally:
-            for function, original, _ in functions:
-                function.__code__ = original
-            del namespace[NAME]
+        inside = get_ident()
+        with _CHANGING:
+            functions = [(one, one.__code__, code) for one, code in self._functions]
+            vars(self.module)[NAME] = lambda number: mark(number) if get_ident() == inside else None
+            try:
+                for function, _, code in functions:
+                    function.__code__ = code
+                yield
+            finally:
+                for function, original, _ in functions:
+                    function.__code__ = original
+                vars(self.module)[NAME] = _ignore  # another thread may still be in the marked code
 
     @cached_property
     def _functions(self) -> Sequence[tuple[FunctionType, CodeType]]:
@@ -63,6 +68,10 @@ class MarkedCode:
         marked = ast.fix_missing_locations(_Marks(self.calls).visit(tree))
         every = _nested(compile(marked, "<generated code with marks>", "exec"))
         return [(_function(self.module, one.co_qualname), one) for one in every if NAME in one.co_names]
+
+
+def _ignore(number: int | None) -> None:
+    """Mark nothing."""
 
 
 def _nested(code: CodeType) -> Generator[CodeType]:
