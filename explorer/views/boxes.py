@@ -107,13 +107,13 @@ def title_of(
 ) -> str:
     """Return the type of the nodes, `with_scope` a single layer's with its variables: `Categorical x0`, `Sum {0..3}`.
 
-    For several types, return the number of variables in their scopes.
+    Columns of a table are in the detail. For several types, return the number of variables in their scopes.
     """
     titles = {record.title for record, _ in forms}
     if len(titles) == 1:
         title = titles.pop()
         is_one = len(box.ids) == 1 and folds_of_box(box, forms) == 1 and index.trace.level.has_circuit
-        if not (with_scope and is_one) or int(np.count_nonzero(state.present)) > MAX_NAMED:
+        if not (with_scope and is_one) or index.columns or int(np.count_nonzero(state.present)) > MAX_NAMED:
             return title
         named = f"{title} {scope_text(node_scopes(index, state)[box.ids[0]])}"
         return named if len(named) <= MAX_TITLE else title
@@ -121,8 +121,11 @@ def title_of(
     return plural(variables.pop(), "variable") if len(variables) == 1 else plural(len(box.ids), "node")
 
 
-def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> str:
-    """Return id, units and parameter shapes, as much as fits into a box; the inspector shows them all."""
+def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid, columns: str = "") -> str:
+    """Return id, units and parameter shapes, as much as fits into a box; the inspector shows them all.
+
+    Inputs that read a table have the names of their columns.
+    """
     name = f"#{box.ids[0]} " if len(box.ids) == 1 else ""
     if len(forms) > 1:
         types: dict[str, int] = {}
@@ -135,6 +138,8 @@ def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> 
         units = units_text(record)
         shapes = [f"{name} {'×'.join(map(str, p.shape))}" for name, p in record.parameters.items()]
         choices = [name + ", ".join([units, *shapes]), name + units, units]
+        if columns and record.scope is not None:
+            choices = [f"{name}{columns} → {record.config['num_output_units']}", columns, *choices]
     limit = (grid.width - SIDES) / DETAIL_CHARACTER
     return next((choice for choice in choices if len(choice) <= limit), choices[-1])
 

@@ -272,11 +272,11 @@ class TraceIndex:
         return {layer["id"]: layer["name"] for layer in layers if layer.get("name")}
 
     @cached_property
-    def is_table(self) -> bool:
-        """Whether the variables are columns of a table, which are never drawn as pixels of an image."""
+    def columns(self) -> Sequence[str]:
+        """The names of the variables if these are columns of a table, and so no pixels of an image."""
         if self.trace.subject is not None:
-            return bool(self.trace.subject.columns)
-        return bool((self.trace.circuit_json or {}).get("columns"))
+            return self.trace.subject.columns
+        return tuple(map(str, (self.trace.circuit_json or {}).get("columns", ())))
 
     @cached_property
     def rules(self) -> Mapping[str, RuleDescription]:

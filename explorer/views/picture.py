@@ -32,6 +32,7 @@ from explorer.views.messages import actions_of, caption_of, message_of, note_of,
 from explorer.views.places import grid_of
 from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, PatternTrial, Request
+from explorer.views.scopes import columns_text
 from explorer.views.score.painter import ScorePainter
 from explorer.views.swatches import with_swatch
 from explorer.views.words import (
@@ -192,9 +193,8 @@ def _nodes(
 ) -> tuple[list[NodeView], list[LookView], list[LegendItem]]:
     """Return the nodes, their looks, and the legend of their fills."""
     index, step = request.index, request.step
-    with_forms: list[tuple[Box, Forms]] = [
-        (box, forms_of(index, state_of_box(index, step, box), box.ids)) for box in boxes
-    ]
+    states = {box.id: state_of_box(index, step, box) for box in boxes}
+    with_forms: list[tuple[Box, Forms]] = [(box, forms_of(index, states[box.id], box.ids)) for box in boxes]
     lane = main_lane(request.layer_times)
     where = where_text(lane) if lane is not None else ""
     fills = fills_of(index, step, with_forms, request.colour_by, request.times, where)
@@ -205,8 +205,8 @@ def _nodes(
         {
             "id": box.id,
             "ids": list(box.ids),
-            "title": title_of(index, state_of_box(index, step, box), box, forms, with_scope=scoped),
-            "detail": detail_of(box, forms, grid_of(index)),
+            "title": title_of(index, states[box.id], box, forms, with_scope=scoped),
+            "detail": detail_of(box, forms, grid_of(index), columns_text(index, states[box.id], box.ids)),
             "kind": kind_of_box(forms),
             "level": box.level_before if shown == "before" else box.level,
             "count": len(box.ids),

@@ -54,6 +54,15 @@ def slice_scopes(index: TraceIndex, step: int) -> Mapping[int, Sequence[int]]:
     return found
 
 
+def columns_text(index: TraceIndex, state: State, nodes: Iterable[int]) -> str:
+    """Return the names of the columns below some nodes, in the order of the table; empty if there is no table."""
+    if not index.columns:
+        return ""
+    scopes = node_scopes(index, state)
+    variables = _union(scopes[node] for node in nodes)
+    return ", ".join(name for variable, name in enumerate(index.columns) if variables >> variable & 1)
+
+
 def _union(scopes: Iterable[int]) -> int:
     found = 0
     for scope in scopes:

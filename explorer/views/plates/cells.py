@@ -185,7 +185,7 @@ def grid_of(index: TraceIndex) -> Grid | None:
     """Return the grid of the variables of a trace, the same at every step; a line for a table."""
     distinct = dict.fromkeys(node_scopes(index, index.state(0)).values())
     grid = infer_grid(list(distinct), num_variables_of(index))
-    return None if index.is_table and grid is not None and grid.height > 1 else grid
+    return None if index.columns and grid is not None and grid.height > 1 else grid
 
 
 def image_of(index: TraceIndex, count: int) -> Grid | None:

@@ -117,7 +117,7 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
         "calls": ", ".join(filter(None, (calls, outputs_text(index, at, plate)))),
         "news": _news(index, step, plate, at) if marked else "",
         "reads": reads_text(index, plate),
-        "shape": shape_text(plate),
+        "shape": shape_text(index, at, plate),
     }
     names = names_of(index, view["cells"])
     if any(names):

@@ -7,6 +7,7 @@ from explorer.trace import Refusal, RefusalKind, Rewritten
 from explorer.views.boxes import results_text
 from explorer.views.index import CHANGED, TraceIndex, cached, node_changes
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, plates_of
+from explorer.views.scopes import columns_text
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.plate_look import PLATES
@@ -108,8 +109,14 @@ def _limits(plates: Plates) -> Iterator[str]:
         yield "Which slice reads which is not known, because they were folded before the trace."
 
 
-def shape_text(plate: Plate) -> str:
-    """Return the shapes of the parameters, `64×16×17`, with their names if there are several; of results, if known."""
+def shape_text(index: TraceIndex, at: int, plate: Plate) -> str:
+    """Return the shapes of the parameters, `64×16×17`, with their names if there are several; of results, if known.
+
+    For inputs that read a table, return the names of its columns.
+    """
+    nodes = plate.ids if plate.node is None else (plate.node,)
+    if plate.record.scope is not None and (columns := columns_text(index, index.state(at), nodes)):
+        return columns
     if "results" in plate.record.config:
         return results_text(plate.record)
     folds = (plate.record.num_folds,) if plate.record.num_folds > 1 else ()

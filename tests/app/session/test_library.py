@@ -25,7 +25,7 @@ from explorer.learning.tables import CategoricalColumn, GaussianColumn
 from explorer.symbolic import Circuit
 from explorer.templates import fully_factorized, gallery, load_named
 from explorer.trace import Trace
-from explorer.views import image_of
+from explorer.views import image_of, picture
 from explorer.views.plates.geometry import Grid
 from tests.fuzzing import seeded
 
@@ -306,3 +306,20 @@ def test_a_circuit_of_a_table_is_not_an_image_whatever_its_scopes(tmp_path: Path
         opened.trace.save(tmp_path / "saved.trace.json")
         saved = open_state(Library(tmp_path), ViewState(circuit="saved.trace.json"))
         assert image_of(saved.index, 64) == image_of(opened.index, 64)
+
+
+def test_inputs_have_the_names_of_their_columns_in_pictures(tmp_path: Path) -> None:
+    symbolic = gallery.load_named("blackboard")
+    names = ("city", "colour", "size", "children", "age", "weight", "height", "pets")[: symbolic.num_variables]
+    columns = tuple(CategoricalColumn(name, ("a", "b")) for name in names)
+    state = TorchCompiler().compile(symbolic).leaf_state()
+    Checkpoint("hclt", {}, "table.csv", state, symbolic=symbolic.to_json(), columns=columns).save(tmp_path / "t.pt")
+    index = open_state(Library(tmp_path), ViewState(circuit="t.pt")).index
+    inputs = [
+        [node for node in picture(index, step, group_by=grouping).view["nodes"] if node["kind"] == "input"]
+        for step, grouping in ((0, "plates"), (-1, "plates"), (0, "none"))
+    ]
+    before, after, boxes = inputs
+    every = ", ".join(names)
+    assert [[node.get("plate", {}).get("shape") for node in found] for found in (before, after)] == [[every], [every]]
+    assert [node["detail"] for node in boxes] == [f"#{number} {name} → 2" for number, name in enumerate(names)]
