@@ -79,7 +79,7 @@ def open_dashboard(
     check_name("level", level, LEVELS)
     with notes().status("Loading torch and panel"):
         import explorer.app.dashboard.page  # noqa: F401 (it takes longest)
-        from explorer.app.circuits import load_circuit_or_trace
+        from explorer.app.circuits import load_circuit_or_trace, load_source
         from explorer.app.dashboard.serving import ServeOptions, serve as run
         from explorer.app.session.library import Library
         from explorer.app.session.opening import settle_heap
@@ -95,6 +95,8 @@ def open_dashboard(
     elif source is not None and source not in gallery.names() and Path(source).is_file():
         state, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:
+        if source not in Library(folder).names():
+            load_source(source)  # which says why there is none
         state = ViewState.of_circuit(source)
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))

@@ -63,7 +63,12 @@ def _cross_entropy(p: EvaluatedCircuit, q: EvaluatedCircuit) -> Tensor:
     counts = [_count(sizes, variables(scope)) for scope in own]
     if all(count is not None and count <= MAX_ASSIGNMENTS for count in counts):
         return torch.stack([_enumerated(p, q, output, sizes, variables(scope)) for output, scope in enumerate(own)])
-    return _along_terms(*pair)
+    why = (
+        "some variables are real, so that assignments cannot be enumerated"
+        if None in counts
+        else f"it has more than {MAX_ASSIGNMENTS:,} assignments, too many to enumerate"
+    )
+    return _along_terms(*pair, why)
 
 
 def _num_values(stages: Stages) -> dict[int, int | None]:
@@ -115,8 +120,11 @@ def _enumerated(
     return -torch.where(log_p == -torch.inf, 0.0, log_p.exp() * log_q).sum(0)
 
 
-def _along_terms(p: Stages, q: Stages) -> Tensor:
-    """The same for deterministic circuits of one structure: the sum over the terms of each unit, bottom-up."""
+def _along_terms(p: Stages, q: Stages, why: str) -> Tensor:
+    """The same for deterministic circuits of one structure: the sum over the terms of each unit, bottom-up.
+
+    Raises: StructureError for circuits that are not deterministic, and `why` they need to be.
+    """
     _require_equal_structure(p, q)
     prepared = [prepare(stages, LSE) for stages in (p, q)]
     masses: list[list[Tensor]] = []
@@ -128,8 +136,8 @@ def _along_terms(p: Stages, q: Stages) -> Tensor:
         verdict = deterministic(stages, values, masses[-1])
         if not verdict:
             raise StructureError(
-                "the circuit is not known to be deterministic, and too large to enumerate its assignments (more than "
-                f"{MAX_ASSIGNMENTS:,}), so that its entropy is not known to be tractable: {verdict.reason}"
+                f"the entropy is not known to be tractable: {why}, and the circuit is not known to be deterministic "
+                f"({verdict.reason})"
             )
     found: list[Tensor] = []
     for position in range(len(p.stages)):

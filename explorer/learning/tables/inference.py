@@ -136,8 +136,8 @@ def _categorical(table: RawTable, name: str, cells: Cells) -> CategoricalColumn:
         raise ValueRangeError(f"{table.where}: column {name!r} has no values; use {declaration(name, 'ignore')}")
     if count > MAX_CATEGORIES or (count > IDENTIFIERS and 2 * count > rows):
         raise ValueRangeError(
-            f"{table.where}: column {name!r} has {count:,} different values in {rows:,} rows, too many for categories; "
-            f"leave it out with {declaration(name, 'ignore')}"
+            f"{table.where}: column {name!r} has {count:,} different values in {rows:,} rows, too many for categories "
+            f"(is it a name, an identifier or a date?); leave it out with {declaration(name, 'ignore')}"
         )
     return CategoricalColumn(name, tuple(sorted(labels, key=_order)))
 
