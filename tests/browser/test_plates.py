@@ -391,6 +391,19 @@ def test_slides_are_large_and_keys_go_through_the_story(digits: Opener) -> None:
     assert page.locator(".ce-film").is_visible()
 
 
+def test_the_story_ends_at_a_step_that_the_stepper_shows(digits: Opener) -> None:
+    page = digits(0)
+    page.get_by_role("button", name="Story").click()
+    page.keyboard.press("ArrowRight")
+    page.clock.run_for(MOVED_MS)
+    assert words(page, ".ce-slide-head h2") == ["Guess"]
+    guessed = page.evaluate("circuitExplorer.model.get('step')")
+    page.keyboard.press("Escape")
+    page.clock.run_for(MOVED_MS)
+    assert page.evaluate("circuitExplorer.model.get('step')") == 0 < guessed, "the steps between changed nothing"
+    assert page.locator(".ce-film [aria-current]").count() == 1
+
+
 SUBPATHS = "paths => paths.flatMap((path) => path.getAttribute('d').match(/M/g)).length"
 """Cells that look alike are parts of one path."""
 

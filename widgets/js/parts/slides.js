@@ -36,6 +36,13 @@ function framesOf({ steps }) {
 const scenesOf = ({ steps }) =>
   steps.flatMap(({ scenes, index }) => scenes.map((scene) => ({ ...scene, step: index })));
 
+/** The step that the stepper shows: the last one up to here that changes something or failed, or any. @param {Readonly<State>} state */
+function stepBelow({ steps, step, onlyChanging }) {
+  let found = step;
+  while (onlyChanging && found > 0 && !steps[found].changed && !steps[found].error) found -= 1;
+  return found;
+}
+
 /** @param {Readonly<State>} state */
 const slidesOf = (state) => (text(state.view.slides) === STEPS ? framesOf(state) : scenesOf(state));
 
@@ -122,9 +129,9 @@ export function makeSlides({
 
   function close() {
     typed = "";
-    const view = { ...state.view, slides: "", ...former };
-    store.set({ view });
-    save({ view });
+    const changes = { step: stepBelow(state), view: { ...state.view, slides: "", ...former } };
+    store.set(changes);
+    save(changes);
     loading.expect();
     if (root.ownerDocument.fullscreenElement) root.ownerDocument.exitFullscreen().catch(() => {});
   }
