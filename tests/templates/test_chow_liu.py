@@ -134,9 +134,31 @@ def test_mixed_mutual_information_between_a_class_and_its_measurement():
     label = generator.integers(2, size=5000)
     table = np.stack([label, label * 10 + generator.normal(size=5000), generator.normal(size=5000)], axis=1)
     found = mixed_mutual_information(table, [True, False, False])
-    assert found[0, 1] > 1.0
+    assert found[0, 1] == pytest.approx(np.log(2), abs=0.01)
     assert abs(found[0, 2]) < 0.01
     assert (found == found.T).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
+def test_a_measurement_tells_at_most_what_its_clusters_tell(unit):
+    """Two narrow clusters tell whether a category is even, in any unit; another column tells nearly all of it."""
+    generator = np.random.default_rng(0)
+    category = generator.integers(0, 20, 3000)
+    other = np.where(generator.random(3000) < 0.9, category, generator.integers(0, 20, 3000))
+    measured = unit * (0.5 + category % 2 + generator.normal(scale=0.01, size=3000))
+    table = np.stack([category, other, measured], axis=1)
+    found = mixed_mutual_information(table, [True, True, False])
+    assert found[0, 2] == pytest.approx(np.log(2), abs=0.01)
+    assert found[0, 1] > found[0, 2] > found[1, 2]
+    parents = chow_liu_parents(table, ["categorical", "categorical", "gaussian"])
+    assert edges(parents) == {frozenset({0, 1}), frozenset({0, 2})}
+
+
+def test_a_category_of_each_row_tells_no_more_than_its_entropy():
+    table = np.stack([np.arange(100), np.random.default_rng(0).normal(size=100)], axis=1)
+    assert 0 <= mixed_mutual_information(table, [True, False])[0, 1] <= np.log(100)
+    table[:, 1] = 7.0
+    assert not mixed_mutual_information(table, [True, False]).any()
 
 
 def test_a_table_of_mixed_columns_becomes_a_circuit():

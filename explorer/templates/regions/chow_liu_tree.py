@@ -10,8 +10,7 @@ from explorer.symbolic.checks import is_integer
 from explorer.templates.regions.region_graph import RegionGraph, RegionGraphBuilder
 
 SMOOTHING = 0.01
-VARIANCE_FLOOR = 1e-4
-MAX_CELLS = 1 << 22  # maximum counts of pairs in memory
+MAX_CELLS = 1 << 22  # maximum counts of pairs, or densities of rows, in memory
 
 Matrix = NDArray[np.float64]
 
@@ -75,7 +74,9 @@ def gaussian_mutual_information(data: ArrayLike) -> Matrix:
 def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Matrix:
     """Categorical between discrete columns, Gaussian between continuous ones, and otherwise by conditional Gaussians.
 
-    I(X;C) = H(X) - sum_c p(c) H(X | c), with H = log(2 pi e (var + 1e-4)) / 2.
+    I(X;C) is the mean of log p(x | c) - log p(x) over the rows, or over evenly spaced ones of many, where p(x | c) is
+    normal and p(x) its mixture: at most H(C), and the same in every unit of x. A variance given c has the one of the
+    column added, as that of one more row.
     Raises: ShapeError unless there is one flag per column; DataTypeError, ValueRangeError.
     """
     table = _reals(data)
@@ -88,13 +89,28 @@ def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Ma
         found[np.ix_(discrete, discrete)] = categorical_mutual_information(as_integers(table[:, discrete]))
     if continuous:
         found[np.ix_(continuous, continuous)] = gaussian_mutual_information(table[:, continuous])
-    reals = table[:, continuous]
-    entropies = _entropies(reals)
     for c in discrete:
-        values, counts = np.unique(table[:, c], return_counts=True)
-        given = sum(_entropies(reals[table[:, c] == value]) * n for value, n in zip(values, counts, strict=True))
-        found[continuous, c] = found[c, continuous] = entropies - given / len(table)
+        _, codes = np.unique(table[:, c], return_inverse=True)
+        for x in continuous:
+            found[x, c] = found[c, x] = _normal_information(table[:, x], codes)
     return found
+
+
+def _normal_information(x: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
+    """I(X;C) of a column x (N,) that is normal given its category (N,), in nats."""
+    variance = x.var()
+    if variance == 0:
+        return 0.0
+    counts = np.bincount(codes)
+    means = np.bincount(codes, x) / counts
+    variances = (np.bincount(codes, (x - means[codes]) ** 2) + variance) / (counts + 1)
+    chosen = np.arange(0, len(x), 1 + len(x) * len(counts) // MAX_CELLS)
+    distances = (x[chosen, None] - means) ** 2 / variances  # (rows, C)
+    joint = np.log(counts / len(x)) - 0.5 * (distances + np.log(variances))
+    largest = joint.max(axis=1)
+    marginal = largest + np.log(np.exp(joint - largest[:, None]).sum(axis=1))
+    prior = np.log(counts / len(x))[codes[chosen]]
+    return max(0.0, float((joint[np.arange(len(chosen)), codes[chosen]] - prior - marginal).mean()))
 
 
 def as_integers(data: ArrayLike) -> NDArray[np.int64]:
@@ -112,11 +128,6 @@ def _discrete_entropy(probabilities: Matrix) -> Matrix:
     """-sum_k p_k log p_k along the last axis."""
     logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
     return -(probabilities * logs).sum(axis=-1)
-
-
-def _entropies(columns: Matrix) -> Matrix:
-    """The entropy of a normal distribution with the variance of each column."""
-    return 0.5 * (np.log(2 * np.pi * (columns.var(axis=0) + VARIANCE_FLOOR)) + 1)
 
 
 def _reals(data: ArrayLike) -> Matrix:
