@@ -125,7 +125,8 @@ class LogarithmicSemiring(Semiring, ABC):
     weights that sum to at most 10^11 (10^137 in double precision). A smaller result may be only the negligible terms
     of a unit, and its weight hides the input m: it is zero, or tiny. Such a result is computed again as
     M + log(sum exp(log w + x - M)), where M is its own largest term, which becomes 1. The gradient of a weight of zero
-    is exact, too, up to the square root of the largest number; for a weight below t it may be infinite.
+    is exact, too, up to the largest number over 22,026 (e^10), so that those of many rows can be added; for a weight
+    below t it may be infinite.
 
     Which results are doubtful depends on values. A graph that cannot branch has only the matrix product: one made by
     `torch.compile` or `torch.export`, or a captured CUDA graph.
@@ -186,8 +187,9 @@ class LogarithmicSemiring(Semiring, ABC):
         sign = torch.ones_like(weight) if weight.is_complex() else torch.sgn(weight)
         terms = self.multiply(self.from_linear(torch.where(is_zero, 1, sign * weight)), products)
         largest = _largest(torch.where(is_zero, -math.inf, terms), -1)
-        # A weight of zero adds nothing but its gradient exp(x - M), which is kept below the largest number.
-        excess = (_real_part(terms) - largest - 0.5 * math.log(torch.finfo(largest.dtype).max)).clamp(min=0)
+        # A weight of zero adds nothing but its gradient exp(x - M), which is kept below the largest number: it is
+        # multiplied by the share of this sum, which may be as small.
+        excess = (_real_part(terms) - largest - math.log(torch.finfo(largest.dtype).max) + 10).clamp(min=0)
         scaled = torch.sub(terms, largest + excess).exp_()
         return log((torch.where(is_zero, weight, sign) * scaled).sum(-1)) + largest.squeeze(-1)
 

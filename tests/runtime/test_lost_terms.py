@@ -11,6 +11,7 @@ import explorer
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
+from explorer.symbolic import CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter, constant
 from tests.lost_terms import CASES, OPERATORS, Case, relapse, small_weights, sums_of_small_weights, two_states
 from tests.runtime.circuits import assert_equal, doubled, has_compiler, without_certificate
 
@@ -79,6 +80,26 @@ def test_gradients_are_those_of_double_precision(make: Callable[[], Case], backe
         if wanted.grad is not None:
             assert found.grad is not None
             close(found.grad, wanted.grad)
+
+
+@pytest.mark.parametrize(("far", "kind"), [(12.0, "layers"), (30.0, "double"), (30.0, "fast")])
+def test_a_weight_of_zero_whose_term_would_count_has_its_gradient(far: float, kind: str):
+    """At x = 0, the root 0.5 u + 0.5 N(1, 1) of u = w N(0, 1) + N(far, 1) grows by exp(0.5) with w."""
+    weight = TensorParameter((1, 2), initializer=ConstantInitializer([[0.0, 1.0]]), name="w")
+    builder = CircuitBuilder()
+    means = {"mean": constant([0.0, far]), "stddev": constant([1.0, 1.0])}
+    near = {"mean": constant([1.0]), "stddev": constant([1.0])}
+    inner = builder.sum(builder.add(GaussianLayer(scope=(0,), num_output_units=2, **means)), num_units=1, weight=weight)
+    outer = builder.add(GaussianLayer(scope=(0,), num_output_units=1, **near))
+    root = builder.sum(inner, outer, num_units=1, weight=constant([[0.5, 0.5]]))
+    compiled = TorchCompiler().compile(builder.build(root))
+    compiled = compiled.double() if kind == "double" else compiled
+    made = fast(compiled, backend="native") if kind == "fast" else compiled
+    made(torch.zeros(1, 1, dtype=torch.float64 if kind == "double" else torch.float32)).sum().backward()
+    number, row = compiled.leaf_slots["w"]
+    gradient = compiled.tensors[number].grad
+    assert gradient is not None
+    assert gradient[row][0, 0].item() == pytest.approx(np.exp(0.5), rel=1e-4)
 
 
 def close(found: Tensor, wanted: Tensor) -> None:
