@@ -20,6 +20,8 @@ CATEGORIES = len(LETTERS)
 """Number of colours of the categorical palette; further categories repeat them."""
 Forms = Sequence[tuple[NodeRecord, int]]
 
+KIND_COLOURS = ("change", "kind")
+"""Colourings in which plates have the colours of their kinds."""
 SCALES = ("time", "memory", "fold")
 """Colourings in which a box without a value is hatched."""
 
@@ -67,7 +69,7 @@ def plate_look(
     colour_by: ColourBy, kind: NodeKind, matched: bool, value: float | None, category: int | None
 ) -> LookView:
     """Return the look of a plate, which has the colour of its kind unless the picture is coloured by a value."""
-    if colour_by in ("change", "kind"):
+    if colour_by in KIND_COLOURS:
         return {"fill": kind, "ink": "onCell"}
     return _filled(colour_by, "kept", matched, value, category)
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FIRST, PARTS, readCloseup, readValues, valueOf } from "../../widgets/js/closeup/reading.js";
+import { FIRST, PARTS, readCloseup, lookOf, readValues, valueOf } from "../../widgets/js/closeup/reading.js";
 import {
   layStrips,
   linesPath,
@@ -156,8 +156,9 @@ const VALUES = {
     x: [n, 0],
     outputs: { 0: "−4.2", 3: "−4.2" },
     same: `The output of row ${n} is −4.2 after each of these 2 steps.`,
-    cells: { 7: [-1, 0.5], "12/1": [-2, 0] },
+    cells: { 7: [-1, 1], "12/1": [-2, 0] },
   })),
+  looks: ["heat-0", "heat-50", "box"].map((fill) => ({ fill, ink: "fg" })),
   steps: [
     ["0", "compile"],
     ["3", "fuse"],
@@ -228,12 +229,15 @@ test("after a run that was cancelled the inputs can be run again", async () => {
   close();
 });
 
-test("the value of a cell is that of its layer, or of its slice", () => {
-  const { runs } = readValues(VALUES);
+test("the value and the look of a cell are those of its layer, or of its slice", () => {
+  const { runs, looks } = readValues(VALUES);
   const box = (cells) => ({ ids: [12], plate: { cells } });
-  assert.deepEqual(valueOf(runs[0].cells, box([7]), 0), [-1, 0.5]);
+  assert.deepEqual(valueOf(runs[0].cells, box([7]), 0), [-1, 1]);
   assert.deepEqual(valueOf(runs[0].cells, box([-1, -1]), 1), [-2, 0]);
   assert.equal(valueOf(runs[0].cells, box([8]), 0), undefined);
+  const values = { cells: runs[0].cells, looks };
+  const fills = [7, 8].map((layer) => lookOf(values, box([layer]), 0).fill);
+  assert.deepEqual(fills, ["heat-50", "box"]);
 });
 
 const sheet = (title, rows, columns) => ({

@@ -57,6 +57,7 @@ const match = {
     attempts: [{ cells: [3, 1] }, { cells: [4, 2] }],
     saved: 1,
     made: [{ title: "CPT", kind: "fused" }],
+    fill: "fused",
   },
 };
 const lost = {
@@ -130,8 +131,8 @@ test("after some matches their layers are replaced by one that has their lines",
   assert.deepEqual(
     [...done.layers],
     [
-      [3, { kind: "fused", root: 3 }],
-      [1, { kind: null, root: 3 }],
+      [3, { fill: "fused", root: 3 }],
+      [1, { fill: null, root: 3 }],
     ],
   );
   assert.equal(doneBefore(picture, lensHull(picture, "hull-1"), 0).count, 2);

@@ -179,10 +179,10 @@ test("a scene that asks which plates change tells nothing before the check", () 
 });
 
 test("cells of a slide have the colours of their kinds, whatever the close-up shows", () => {
-  const cells = { 7: [-1, 0.5] };
+  const cells = { 7: [-1, 50] };
   const closer = { closeup: "values", showCloseup: true, details: { id: "sum", closeup: {} }, selection: ["sum"] };
   const run = { values: { runs: [{ cells }] }, run: 0, docked: { at: 0, key: "" } };
   const state = { ...closer, ...run, options: {}, steps: [], step: 0, picture: null };
-  assert.equal(marksOf({ ...state, view: {} }).values, cells);
+  assert.equal(marksOf({ ...state, view: {} }).values.cells, cells);
   assert.equal(marksOf({ ...state, view: { slides: "steps" } }).values, null);
 });

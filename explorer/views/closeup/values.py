@@ -13,7 +13,7 @@ from explorer.views.plates.cells import UNKNOWN, image_of, plates_of
 from explorer.views.plates.geometry import Grid
 from explorer.views.scopes import node_scopes, slice_scopes
 from explorer.views.words import plural
-from explorer_widgets.schema import VERSION, ImageView, QueryView, RunView, ValuesView
+from explorer_widgets.schema import VERSION, ImageView, LookView, QueryView, RunView, ValuesView
 
 GLYPHS = {
     "0": (".###.", "#...#", "#...#", "#...#", "#...#", "#...#", ".###."),
@@ -27,6 +27,12 @@ HEIGHT, WIDTH = 7, 5
 DIGITS = {"float32": 5, "complex64": 5, "float64": 10, "complex128": 10}
 """Significant digits of an output by its dtype: those that do not depend on the order of sums."""
 OTHER_DIGITS = 3
+
+LOOKS: Sequence[LookView] = (
+    *({"fill": f"heat-{percent}", "ink": f"onHeat-{percent}"} for percent in range(101)),
+    {"fill": "box", "ink": "fg"},
+)
+"""The look of a cell for each percent of the scale, followed by that of a cell without a value."""
 
 Rows = Sequence[tuple[str, Sequence[float]]]
 """Rows (D,) with their names."""
@@ -65,6 +71,7 @@ def no_values(missing: str, *, can_run: bool = False) -> ValuesView:
         "paints": can_run,
         "runs": [],
         "steps": [],
+        "looks": [],
         "scale": [],
         "note": "",
     }
@@ -95,6 +102,7 @@ def values_view(
         "paints": paints,
         "runs": runs,
         "steps": [[str(run.step), index.step(run.step).at.words] for run in found],
+        "looks": list(LOOKS),
         "scale": [f"{low:.3g}", f"{high:.3g}", "log-likelihood per variable (mean of the units)"],
         "note": _not_run(index, {run.step for run in found}),
     }
@@ -144,7 +152,7 @@ def _run_view(
 ) -> RunView:
     outputs = [_number_text(run.outputs[number]) for run in found]
     cells = {
-        name: [float(f"{log[number]:.5g}"), round((float(log[number]) / size - low) / (high - low or 1.0), 2)]
+        name: [float(f"{log[number]:.5g}"), round(100 * (float(log[number]) / size - low) / (high - low or 1.0))]
         for name, (log, size) in logs.items()
         if isfinite(log[number])
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from explorer.views.boxes import Box, ShownMode
 from explorer.views.hulls import hulls_of
 from explorer.views.lines import STACK, Place, Spot, add_outlines, spots_by_id
-from explorer.views.looks import plate_look
+from explorer.views.looks import KIND_COLOURS, plate_look
 from explorer.views.messages import SHOW_ALL
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import (
@@ -27,7 +27,7 @@ from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, 
 from explorer.views.request import Request
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT, legend_items
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import ColourBy, EdgeView, LegendItem, LookView, Mode, NodeView, PictureView
+from explorer_widgets.schema import ColourBy, EdgeView, HullView, LegendItem, LookView, Mode, NodeView, PictureView
 from explorer_widgets.theme import KINDS
 
 
@@ -70,6 +70,7 @@ class PlatesPainter:
         if shown == "before" and request.trial is None:
             view["hulls"], misses = lens_hulls(index, step, request.near_misses)
             view["misses"], view["rules"] = misses, rule_views(index, [*view["hulls"], *misses])
+            view["hulls"] = [_with_fill(hull, request.colour_by) for hull in view["hulls"]]
         words, spots = word_rects(view["nodes"], places), spots_by_id(view["nodes"], places)
         add_outlines(view["hulls"], spots, words)
         for miss in view.get("misses", []):  # only one at a time is drawn
@@ -85,7 +86,7 @@ class PlatesPainter:
         """Return entries for times, for cells and their lines, and those for hulls and badges."""
         signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
-        coloured = request.colour_by not in ("change", "kind")
+        coloured = request.colour_by not in KIND_COLOURS
         times = legend_of_times(_times(request, request.state_step(shown)))
         plates = plates_legend(view["nodes"], view["edges"], coloured)
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
@@ -108,6 +109,14 @@ def _add_plates(request: Request, nodes: Sequence[NodeView], at: int, *, marked:
             node["plate"]["times"] = bars
             reached = roof_text(plates[node["id"]], times)
             node["plate"]["calls"] = ", ".join(filter(None, (node["plate"]["calls"], reached)))
+
+
+def _with_fill(hull: HullView, colour_by: ColourBy) -> HullView:
+    """Add to the lens of a hull the colour of what its matches make, if cells have the colours of their kinds."""
+    made = hull["lens"].get("made") if "lens" in hull else None
+    if colour_by not in KIND_COLOURS or not made or "lens" not in hull:
+        return hull
+    return {**hull, "lens": {**hull["lens"], "fill": made[0]["kind"]}}
 
 
 def _times(request: Request, at: int) -> PlateTimes:

@@ -56,7 +56,7 @@ def test_double_precision_shows_more_digits():
 def test_cells_are_compared_by_the_logarithm_per_variable():
     inputs = {0: [[-1.0]], 1: [[-3.0]], 4: [[-4.0]]}  # 4 reads the variables of 0 and 1
     view = values(run_of(0, -4.0, inputs))
-    assert view["runs"][0]["cells"] == {"0": [-1.0, 1.0], "1": [-3.0, 0.0], "4": [-4.0, 0.5]}
+    assert view["runs"][0]["cells"] == {"0": [-1.0, 100], "1": [-3.0, 0], "4": [-4.0, 50]}
     assert view["scale"] == ["-3", "-1", "log-likelihood per variable (mean of the units)"]
 
 
@@ -82,7 +82,7 @@ def test_slices_that_were_folded_before_the_trace_have_their_own_variables():
 
 
 def test_a_value_without_a_finite_logarithm_has_no_colour():
-    assert values(run_of(0, 0.0, {0: [[-np.inf]], 1: [[-1.0]]}))["runs"][0]["cells"] == {"1": [-1.0, 0.0]}
+    assert values(run_of(0, 0.0, {0: [[-np.inf]], 1: [[-1.0]]}))["runs"][0]["cells"] == {"1": [-1.0, 0]}
 
 
 def test_steps_that_were_not_run_are_named():

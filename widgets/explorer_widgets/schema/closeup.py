@@ -2,6 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
+from explorer_widgets.schema.picture import LookView
 from explorer_widgets.schema.words import NodeKind
 
 
@@ -96,7 +97,7 @@ class RunView(TypedDict):
     same: str
     """`The output is −187.48 after each of the 6 steps.`"""
     cells: dict[str, list[float]]
-    """Keyed by layer: the logarithm of its value (the mean of its units), and its place from 0 to 1 on the scale."""
+    """Keyed by layer: the logarithm of its value (the mean of its units), and its position in `looks`."""
 
 
 class ValuesView(TypedDict):
@@ -116,6 +117,8 @@ class ValuesView(TypedDict):
     runs: list[RunView]
     steps: list[list[str]]
     """The steps that were run: number and name."""
+    looks: list[LookView]
+    """The looks of cells; the last one is that of a cell without a value."""
     scale: list[str]
     """The least and the greatest value of the scale, and what it measures."""
     note: str

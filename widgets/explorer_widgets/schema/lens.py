@@ -88,3 +88,5 @@ class LensView(TypedDict):
     """Number of layers that each match saves."""
     made: NotRequired[list[PartView]]
     """Replacement of the root of each match."""
+    fill: NotRequired[str]
+    """The role of its colour; without it, it has the colour of the plate of the root."""

@@ -1,7 +1,10 @@
 /** The close-up of a plate from its JSON. */
 
 import themes from "../../explorer_widgets/theme.json" with { type: "json" };
+import { readLook } from "../picture/reading.js";
 import { asDict, dictOf, like, maybe, numberOrNull } from "../shared/reading.js";
+
+/** @import { Box, Look } from "../picture/types.js" */
 
 /** @typedef {ReturnType<typeof readStrip>} Strip */
 const readStrip = like({ title: "", kind: "operator", count: 0, prefix: "", suffix: "", numbers: [0], apart: false });
@@ -43,7 +46,8 @@ export const readCloseup = maybe({
   code: maybe(readCode),
 });
 
-/** By layer, or `node/slice`: the logarithm of its value, and its place on the scale. @typedef {Map<string, number[]>} Cells */
+/** By layer, or `node/slice`: the logarithm of its value, and the position of its look. @typedef {Map<string, number[]>} Cells */
+/** What cells show in place of their kind. @typedef {{cells: Cells, looks: Look[]}} CellValues */
 
 /** @param {any} value @returns {Cells} */
 const readCells = (value) => new Map(Object.entries(dictOf([0])(value)));
@@ -56,6 +60,7 @@ const readAll = like({
   paints: false,
   runs: [readRun],
   steps: [[""]],
+  looks: [readLook],
   scale: [""],
   note: "",
   picked: -1,
@@ -71,7 +76,7 @@ export function readValues(value) {
 
 /**
  * The value of a cell; undefined if it is not known.
- * @param {Cells} cells @param {import("../picture/types.js").Box} box @param {number} index
+ * @param {Cells} cells @param {Box} box @param {number} index
  */
 export function valueOf(cells, box, index) {
   const layer = box.plate?.cells[index] ?? -1;
@@ -82,3 +87,8 @@ export function valueOf(cells, box, index) {
 export const PARTS = themes.closeup;
 /** The part that is shown at first. */
 export const FIRST = Object.keys(PARTS)[0];
+
+/** The look of a cell by its value. @param {CellValues} values @param {Box} box @param {number} index @returns {Look} */
+export function lookOf({ cells, looks }, box, index) {
+  return looks[valueOf(cells, box, index)?.[1] ?? looks.length - 1] ?? box.look;
+}

@@ -207,7 +207,9 @@ export const isCloseupAwaited = ({ details, selection, options, picture }) =>
 function cellValues(state) {
   const isOpen = state.closeup === "values" && state.showCloseup && !isPresenting(state);
   const shown = isOpen && (closeupOf(state) || isCloseupAwaited(state));
-  return (shown && state.values?.runs[state.run]?.cells) || null;
+  const { runs, looks } = (shown && state.values) || { runs: [], looks: [] };
+  const run = runs[state.run];
+  return run ? { cells: run.cells, looks } : null;
 }
 
 /** What is emphasized in the scenes. @param {Readonly<State>} state @returns {Marks} */

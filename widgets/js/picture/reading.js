@@ -112,6 +112,7 @@ export const readLens = like({
   sign: "",
   saved: 0,
   made: [readPart],
+  fill: "",
   whatIf: maybe({ text: "", matches: [[0]] }),
 });
 

@@ -30,7 +30,7 @@
  * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the
  * viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
- *   cell: number, values: import("../closeup/reading.js").Cells | null,
+ *   cell: number, values: import("../closeup/reading.js").CellValues | null,
  *   lens: {match: number, beats: number, done: boolean, otherwise: boolean}, layers: number[]}} Marks  `layers`: those
  *   that were clicked in selected plates; `cell`: position of the cell at the pointer in
  *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows

@@ -56,12 +56,12 @@ export function beatsOf(attempt, rule, refused) {
 const APPLIED = ["match", "winner"];
 
 /**
- * The matches before one that were applied: what became of their layers (the kind of the new layer at the root, null at the
+ * The matches before one that were applied: what became of their layers (the colour of the new layer at the root, null at the
  * others), and how many layers fewer there are.
  * @param {Picture} picture @param {Hull} hull @param {number} match
  */
 export function doneBefore({ stops }, hull, match) {
-  /** @type {Map<number, {kind: string | null, root: number}>} */
+  /** @type {Map<number, {fill: string | null, root: number}>} */
   const layers = new Map();
   let [count, saved] = [0, 0];
   for (const stop of stops) {
@@ -69,8 +69,8 @@ export function doneBefore({ stops }, hull, match) {
     if (lens && APPLIED.includes(stop.kind)) {
       const done = stop === hull ? lens.attempts.slice(0, match) : lens.attempts;
       for (const { cells } of done) {
-        for (const layer of cells) layers.set(layer, { kind: lens.made[0]?.kind ?? null, root: cells[0] });
-        for (const layer of cells.slice(1)) if (layer !== cells[0]) layers.set(layer, { kind: null, root: cells[0] });
+        for (const layer of cells) layers.set(layer, { fill: lens.made.length ? lens.fill : null, root: cells[0] });
+        for (const layer of cells.slice(1)) if (layer !== cells[0]) layers.set(layer, { fill: null, root: cells[0] });
       }
       count += done.length;
       saved += done.length * lens.saved;

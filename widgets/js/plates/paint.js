@@ -1,8 +1,7 @@
 /** Cells and the lines between them on a canvas. */
 
-import { valueOf } from "../closeup/reading.js";
+import { lookOf } from "../closeup/reading.js";
 import { FONT } from "../shared/measuring.js";
-import { heat, luminance } from "../shared/theme.js";
 import { paintOf } from "../picture/fills.js";
 import { MARKS, PLATES, READS } from "./look.js";
 import { nameOf } from "./relatives.js";
@@ -17,7 +16,7 @@ import { nameOf } from "./relatives.js";
  * @typedef {{cell: Cell, area: Area, alpha: number}} Shown
  * @typedef {{alpha: number, own: string, outlined: boolean, stroked: boolean, areas: Shown[]}} Look
  * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, text: number, lit: Set<string> | null,
- *   values?: import("../closeup/reading.js").Cells | null}} Canvas
+ *   values?: import("../closeup/reading.js").CellValues | null}} Canvas
  */
 
 const { cell: CELL, sheets: SHEETS, read: READ } = PLATES;
@@ -26,8 +25,6 @@ const FAINT = 0.16;
 const PICKED = 3;
 /** A path of so many cells at most: without a GPU, one of 30,000 takes twice as long as many short ones. */
 const PATH = 128;
-/** Luminance above which black is read best. */
-const MIDDLE = 0.18;
 
 /** The sheets behind a folded layer. @param {Canvas} canvas @param {Box} box @param {number} alpha */
 export function paintDepth({ pen, palette }, box, alpha) {
@@ -56,7 +53,7 @@ export function paintFrame({ pen, palette }, box, alpha) {
 /** Cells of one box; those that look alike are painted together. @param {Canvas} canvas @param {Box} box @param {Shown[]} cells */
 export function paintCells(canvas, box, cells) {
   const { pen, palette, k, lit, values } = canvas;
-  const { fill, ink, hatch } = paintOf(box, palette);
+  const painted = paintOf(box, palette);
   /** @type {Map<string, Look>} */
   const alike = new Map();
   /** @type {Look | undefined} */
@@ -67,9 +64,8 @@ export function paintCells(canvas, box, cells) {
     const { cell, area } = shown;
     const side = k * Math.min(area.w, area.h);
     const alpha = lit && !lit.has(nameOf(box.id, cell.index)) ? shown.alpha * FAINT : shown.alpha;
-    const value = values ? valueOf(values, box, cell.index) : null;
-    const own = value ? heat(value[1]) : values ? palette.roles.box : fill;
-    const outlined = palette.forced || Boolean(hatch) || !cell.closed;
+    const { fill: own, ink } = values ? paintOf({ look: lookOf(values, box, cell.index) }, palette) : painted;
+    const outlined = palette.forced || Boolean(painted.hatch) || !cell.closed;
     const stroked = outlined ? side > CELL.parted : side > 2 * CELL.parted;
     if (look?.alpha !== alpha || look.own !== own || look.outlined !== outlined || look.stroked !== stroked) {
       const name = `${alpha} ${own} ${outlined} ${stroked}`;
@@ -78,7 +74,7 @@ export function paintCells(canvas, box, cells) {
     }
     look.areas.push(shown);
     const isNumbered = side > CELL.numbered * canvas.text && cell.layer >= 0;
-    if (isNumbered) numbered.push({ alpha, ink: value ? inkOnHeat(own) : ink, shown });
+    if (isNumbered) numbered.push({ alpha, ink, shown });
   }
   for (const { alpha, own, outlined, stroked, areas } of alike.values()) {
     pen.globalAlpha = alpha;
@@ -102,9 +98,6 @@ export function paintCells(canvas, box, cells) {
   }
   pen.globalAlpha = 1;
 }
-
-/** @param {string} fill */
-const inkOnHeat = (fill) => (luminance(fill) > MIDDLE ? "#000000" : "#ffffff");
 
 /** @param {Canvas} canvas @param {Cell} cell @param {Area} area @param {string} ink */
 function paintNumber({ pen, k, text }, cell, area, ink) {
@@ -240,7 +233,7 @@ function polyline(pen, points) {
   pen.lineTo(last.x, last.y);
 }
 
-/** @typedef {Map<number, {kind: string | null, root: number}>} Done */
+/** @typedef {Map<number, {fill: string | null, root: number}>} Done */
 
 /** A layer that is gone is drawn this faintly. */
 const GONE = 0.14;
@@ -278,9 +271,8 @@ export function paintDone(canvas, box, cells, done) {
     const { cell, area } = shown;
     const known = done.get(cell.layer);
     if (!known || isGone(done, cell.layer)) continue;
-    const isOfKind = box.look.fill === box.kind; // otherwise cells have the colour of a value
-    const look = known.kind && isOfKind ? { ...box.look, fill: known.kind } : box.look;
-    if (known.kind) paintCells(canvas, { ...box, look }, [shown]);
+    const look = known.fill ? { ...box.look, fill: known.fill } : box.look;
+    if (known.fill !== null) paintCells(canvas, { ...box, look }, [shown]);
     if (k * Math.min(area.w, area.h) < TICKED) continue;
     const size = 3 / k;
     const [x, y] = [area.x + area.w - 3.6 * size, area.y + area.h - 2 * size];

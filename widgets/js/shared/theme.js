@@ -148,7 +148,7 @@ export function valueColour(at, { theme }) {
 }
 
 /**
- * The colour of a role: one of the theme, of a category (`category-3`), of a series of bars (`series-1`), of a value (`value-37`) or of text on that.
+ * The colour of a role: one of the theme, of a category (`category-3`), of a series of bars (`series-1`), of a value (`value-37`, or `heat-37` in both themes) or of text on that.
  * @param {string} role @param {Palette} palette @returns {string}
  */
 export function roleColour(role, palette) {
@@ -157,10 +157,13 @@ export function roleColour(role, palette) {
   const [name, number] = role.split("-");
   if (name === "series") return series[Number(number) % series.length];
   if (name === "category" && categories.length) return categories[Number(number) % categories.length];
+  if (/heat$/i.test(name)) return inked(name === "heat", heat(Number(number) / 100));
   if (forced || !/value/i.test(name)) return name === "onValue" ? roles.fg : roles.box;
-  const fill = valueColour(Number(number) / 100, palette);
-  return name === "value" ? fill : luminance(fill) > 0.18 ? "#000000" : "#ffffff";
+  return inked(name === "value", valueColour(Number(number) / 100, palette));
 }
+
+/** A fill, or the colour of text on it. @param {boolean} isFill @param {string} fill */
+const inked = (isFill, fill) => (isFill ? fill : luminance(fill) > 0.18 ? "#000000" : "#ffffff");
 
 /** Relative luminance (WCAG 2). @param {string} hex */
 export function luminance(hex) {
