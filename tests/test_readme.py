@@ -173,3 +173,10 @@ def test_it_installs_this_package_from_the_checkout_since_no_index_has_it(page: 
     extras = re.findall(r'pip install -e ["\']\.\[([^\]]*)\]', text)
     known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert {name for extra in extras for name in extra.split(",")} <= {*known}
+
+
+def test_a_citation_names_the_version_and_the_authors() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {project['version']}\n" in citation
+    assert [f"name: {author['name']}" in citation for author in project["authors"]] == [True]
