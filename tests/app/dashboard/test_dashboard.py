@@ -380,6 +380,35 @@ def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
     assert tool.pattern.value == "Tucker"  # the reader chose it
 
 
+def test_why_not_follows_whether_near_misses_are_drawn() -> None:
+    made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
+    made.drawer.open("why-not")
+    tool: Any = made.drawer._tools["why-not"]
+    session = made.workspace.session
+    session.select_nodes([6])
+    plain = session.state
+    tool.show.value = True
+    assert session.look.near_misses == tool.pattern.value == "SumCollapse"
+    session.show(plain)
+    assert (tool.show.value, session.look.near_misses) == (False, None)
+    tool.pattern.value = "Tucker"
+    assert session.look.near_misses is None
+    session.change_look(near_misses="Candecomp")
+    assert (tool.show.value, tool.pattern.value) == (True, "Candecomp")
+    tool.pattern.value = "Tucker"
+    assert session.look.near_misses == "Tucker"
+
+
+def test_why_not_has_no_near_misses_without_patterns() -> None:
+    options = CompilerOptions(optimize=False, fold=False)
+    made = Dashboard(Library(), ViewState(circuit="conflict", options=options))
+    made.drawer.open("why-not")
+    tool: Any = made.drawer._tools["why-not"]
+    tool.pattern.param.update(options=[], value=None)
+    tool.show.value = True
+    assert (tool.show.value, made.workspace.session.look.near_misses) == (False, None)
+
+
 def test_why_not_answers_about_the_clicked_layer() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits"))
     made.drawer.open("why-not")
