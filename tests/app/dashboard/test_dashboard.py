@@ -25,6 +25,7 @@ import explorer
 from explorer.app.dashboard import dashboard
 from explorer.app.dashboard.dashboard import Dashboard
 from explorer.app.dashboard.page import make_page
+from explorer.app.dashboard.panes import folds
 from explorer.app.dashboard.panes.tables import table_html
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
@@ -285,6 +286,52 @@ def set_busy() -> Iterator[None]:
     finally:
         with edit_readonly(pn.state):
             pn.state.busy = False
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[object]:
+    """Append to the list that is returned at each call of a function of a module."""
+    function, calls = getattr(module, name), list[object]()
+
+    def call(*args: Any, **more: Any) -> Any:
+        calls.append(args)
+        return function(*args, **more)
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+def test_folds_and_costs_are_drawn_once_for_each_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Dashboard(Library(), ViewState(circuit="near-misses"))
+    session = made.workspace.session
+    drawn, bars = count_calls(monkeypatch, folds, "missed_folds"), count_calls(monkeypatch, folds, "stat_bars")
+    made.drawer.open("cost")
+    assert len(bars) == 1
+    made.drawer.open("folds")
+    tool: Any = made.drawer._tools["folds"]
+    assert len(drawn) == 1
+    step = next(step for step in session.opened.trace.steps if step.folds and step.folds[0].level != tool.level.value)
+    session.go(step.index)
+    assert (tool.level.value, len(drawn)) == (step.folds[0].level, 2)
+    tool.level.value = 0
+    tool.level.value = 1
+    assert len(drawn) == 4
+    first, second = tool.group.options.values()
+    tool.group.value = second
+    assert len(drawn) == 5
+    session.select_nodes([first])
+    assert (tool.group.value, len(drawn)) == (first, 6)
+
+
+def test_a_chosen_fold_group_stays_when_checks_and_times_arrive() -> None:
+    made = Dashboard(Library(), ViewState(circuit="near-misses", step=11))  # level 1 was folded
+    session = made.workspace.session
+    made.drawer.open("folds")
+    tool: Any = made.drawer._tools["folds"]
+    first, second = tool.group.options.values()
+    session.select_nodes([first])
+    tool.group.value = second
+    session.add_findings(checks={}, times={})
+    assert tool.group.value == second
 
 
 def test_why_not_says_where_no_pattern_was_tried() -> None:
