@@ -25,6 +25,7 @@ import explorer
 from explorer.app.dashboard import dashboard
 from explorer.app.dashboard.dashboard import Dashboard
 from explorer.app.dashboard.page import make_page
+from explorer.app.dashboard.panes import folds
 from explorer.app.dashboard.panes.tables import table_html
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
@@ -287,6 +288,52 @@ def set_busy() -> Iterator[None]:
             pn.state.busy = False
 
 
+def count_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[object]:
+    """Append to the list that is returned at each call of a function of a module."""
+    function, calls = getattr(module, name), list[object]()
+
+    def call(*args: Any, **more: Any) -> Any:
+        calls.append(args)
+        return function(*args, **more)
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+def test_folds_and_costs_are_drawn_once_for_each_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Dashboard(Library(), ViewState(circuit="near-misses"))
+    session = made.workspace.session
+    drawn, bars = count_calls(monkeypatch, folds, "missed_folds"), count_calls(monkeypatch, folds, "stat_bars")
+    made.drawer.open("cost")
+    assert len(bars) == 1
+    made.drawer.open("folds")
+    tool: Any = made.drawer._tools["folds"]
+    assert len(drawn) == 1
+    step = next(step for step in session.opened.trace.steps if step.folds and step.folds[0].level != tool.level.value)
+    session.go(step.index)
+    assert (tool.level.value, len(drawn)) == (step.folds[0].level, 2)
+    tool.level.value = 0
+    tool.level.value = 1
+    assert len(drawn) == 4
+    first, second = tool.group.options.values()
+    tool.group.value = second
+    assert len(drawn) == 5
+    session.select_nodes([first])
+    assert (tool.group.value, len(drawn)) == (first, 6)
+
+
+def test_a_chosen_fold_group_stays_when_checks_and_times_arrive() -> None:
+    made = Dashboard(Library(), ViewState(circuit="near-misses", step=11))  # level 1 was folded
+    session = made.workspace.session
+    made.drawer.open("folds")
+    tool: Any = made.drawer._tools["folds"]
+    first, second = tool.group.options.values()
+    session.select_nodes([first])
+    tool.group.value = second
+    session.add_findings(checks={}, times={})
+    assert tool.group.value == second
+
+
 def test_why_not_says_where_no_pattern_was_tried() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits", step=11))
     made.drawer.open("why-not")
@@ -378,6 +425,35 @@ def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
     tool.pattern.value = "Tucker"
     made.workspace.session.select_nodes([5])
     assert tool.pattern.value == "Tucker"  # the reader chose it
+
+
+def test_why_not_follows_whether_near_misses_are_drawn() -> None:
+    made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
+    made.drawer.open("why-not")
+    tool: Any = made.drawer._tools["why-not"]
+    session = made.workspace.session
+    session.select_nodes([6])
+    plain = session.state
+    tool.show.value = True
+    assert session.look.near_misses == tool.pattern.value == "SumCollapse"
+    session.show(plain)
+    assert (tool.show.value, session.look.near_misses) == (False, None)
+    tool.pattern.value = "Tucker"
+    assert session.look.near_misses is None
+    session.change_look(near_misses="Candecomp")
+    assert (tool.show.value, tool.pattern.value) == (True, "Candecomp")
+    tool.pattern.value = "Tucker"
+    assert session.look.near_misses == "Tucker"
+
+
+def test_why_not_has_no_near_misses_without_patterns() -> None:
+    options = CompilerOptions(optimize=False, fold=False)
+    made = Dashboard(Library(), ViewState(circuit="conflict", options=options))
+    made.drawer.open("why-not")
+    tool: Any = made.drawer._tools["why-not"]
+    tool.pattern.param.update(options=[], value=None)
+    tool.show.value = True
+    assert (tool.show.value, made.workspace.session.look.near_misses) == (False, None)
 
 
 def test_why_not_answers_about_the_clicked_layer() -> None:

@@ -112,6 +112,17 @@ def test_cancel_keeps_the_finished_bars_and_reports_it(reader: Reader) -> None:
     assert "Cancelled before anything was timed." in reader.tool.words.object
 
 
+def test_time_it_shows_no_older_run_of_its_subject(reader: Reader) -> None:
+    reader.measure(STEPS, lambda: bool(reader.tool.facts.object))
+    reader.tool.what.value = LAYERS
+    reader.workspace.measuring.start_everything()  # its bars are those of steps
+    assert (reader.tool.what.value, reader.tool.bars.bars, reader.tool.facts.object) == (EVERYTHING, "", "")
+    assert reader.tool.words.object.startswith("<p>This takes at most")
+    reader.workspace.background.cancel()
+    assert (reader.tool.bars.bars, reader.tool.facts.object) == ("", "")
+    assert "Cancelled before anything was timed." in reader.tool.words.object
+
+
 def test_a_batch_that_needs_too_much_memory_is_refused_before_anything_runs(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

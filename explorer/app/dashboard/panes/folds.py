@@ -39,9 +39,16 @@ class FoldsTool(Tool):
         self.facts = html_pane()
         self.index = html_pane()
         self.missed = html_pane()
-        self.level.param.watch(workspace.guard(lambda _: self._fill_groups()), "value")
-        for control in (self.group, self.all_slices):
-            control.param.watch(workspace.guard(lambda _: self._draw()), "value")
+        self._shown: tuple[int | None, int | None] = None, None
+        """The level and the group that are drawn; others in the controls were chosen by the reader."""
+        self.level.param.watch(
+            workspace.guard(lambda event: event.new == self._shown[0] or self._fill([*self.level.options], event.new)),
+            "value",
+        )
+        self.group.param.watch(
+            workspace.guard(lambda event: event.new == self._shown[1] or self._draw(event.new)), "value"
+        )
+        self.all_slices.param.watch(workspace.guard(lambda _: self._draw(self.group.value)), "value")
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -50,6 +57,8 @@ class FoldsTool(Tool):
         return columns(left, right)
 
     def on_change(self, names: frozenset[str]) -> None:
+        if not names & {"trace", "step", "selection"}:
+            return
         session = self.workspace.session
         levels, level = list(fold_levels(session.index)), self.level.value
         if "trace" in names:
@@ -57,26 +66,29 @@ class FoldsTool(Tool):
         here = session.index.step(session.step).folds
         if names & {"trace", "step"} and here:
             level = here[0].level
-        self.level.param.update(options=levels, value=level)
-        self._fill_groups()
+        self._fill(levels, level)
 
     def _groups(self) -> list[FoldGroupView]:
         return [] if self.level.value is None else fold_level(self.workspace.session.index, self.level.value)["groups"]
 
-    def _fill_groups(self) -> None:
-        """Offer the groups of the level, and draw the one of the selected nodes, or else the one that was drawn."""
+    def _fill(self, levels: list[int], level: int | None) -> None:
+        """Offer the groups of a level, and draw the one of the selected nodes, or else the one that was drawn."""
+        self._shown = level, None
+        self.level.param.update(options=levels, value=level)
         groups, nodes = self._groups(), self.workspace.session.selected_nodes
         options = {group["title"]: group["node"] for group in groups}
         chosen = self.group.value if self.group.value in options.values() else next(iter(options.values()), None)
         for group in groups:
             if not {group["node"], *group["members"]}.isdisjoint(nodes):
                 chosen = group["node"]
+        self._shown = level, chosen
         self.group.param.update(options=options, value=chosen)
-        self._draw()
+        self._draw(chosen)
 
-    def _draw(self) -> None:
+    def _draw(self, chosen: int | None) -> None:
         index = self.workspace.session.index
-        group = next((g for g in self._groups() if g["node"] == self.group.value), None)
+        self._shown = self.level.value, chosen
+        group = next((g for g in self._groups() if g["node"] == chosen), None)
         if group is None:
             self.facts.object = "<p>Nothing was folded: folding is disabled, or no two layers had equal keys.</p>"
             self.index.object = self.missed.object = ""
@@ -184,9 +196,11 @@ class CostTool(Tool):
         known = {title.capitalize(): name for name, (title, _, _) in STATS.items() if name in has}
         first = "peak_bytes" if "peak_bytes" in has else next(iter(known.values()))
         kept = self.stat.value if self.stat.value in known.values() else first
-        self.stat.param.update(options=known, value=kept)
         self.levels.visible = self.workspace.session.opened.trace.level.has_folds
-        self.draw()
+        is_drawn = kept != self.stat.value
+        self.stat.param.update(options=known, value=kept)
+        if not is_drawn:
+            self.draw()
 
     def draw(self) -> None:
         """Draw the bars."""

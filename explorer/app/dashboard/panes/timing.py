@@ -117,9 +117,8 @@ class TimeTool(Tool):
 
     def show_start(self, request: Request) -> None:
         """Clear what was shown, and say how long the measurement may take."""
+        self.what.value = request.what  # first, because another subject shows the runs that it has
         self.clear()
-        if request.what != self.what.value:
-            self.what.value = request.what
         self.bars.visible = request.what != LAYERS
         self.words.object = lines_html(
             [f"This takes at most {request.seconds:.0f} s; what is not timed by then is named."]

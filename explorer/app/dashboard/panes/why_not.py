@@ -33,10 +33,12 @@ class WhyNotTool(Tool):
         self.show = pmui.Checkbox(label="Draw its near misses on the graph", value=False)
         self.answer = html_pane()
         self.misses = html_pane()
-        self._filled: str | None = None
-        """The pattern that was chosen here; None once the reader has chosen one."""
-        self.pattern.param.watch(workspace.guard(lambda event: event.new == self._filled or self._choose()), "value")
-        self.show.param.watch(workspace.guard(lambda _: self._choose()), "value")
+        self._shown: str | None = None
+        """The pattern that was set last; another one in its control was chosen by the reader."""
+        self._is_chosen = False
+        """Whether the reader chose the pattern of this trace."""
+        self.pattern.param.watch(workspace.guard(lambda event: event.new == self._shown or self._choose()), "value")
+        self.show.param.watch(workspace.guard(lambda event: event.new == self._has_misses or self._choose()), "value")
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -49,10 +51,13 @@ class WhyNotTool(Tool):
             patterns = [rule.pattern for rule in session.opened.trace.rules]
             kept = self.pattern.value if self.pattern.value in patterns else None
             self._fill(kept or self._likely(patterns), options=patterns)
-        if "look" in names and session.look.near_misses is not None:
-            self._fill(session.look.near_misses)
-            self.show.value, self._filled = True, None
-        if session.selected_layers and names & {"trace", "selection", "step"} and self._filled is not None:
+            self._is_chosen = False
+        if names & {"trace", "look"}:
+            self.show.value = self._has_misses
+            if self._has_misses:
+                self._fill(session.look.near_misses)
+                self._is_chosen = True
+        if session.selected_layers and names & {"trace", "selection", "step"} and not self._is_chosen:
             node, passes = session.selected_layers[-1], not session.opened.trace.level.has_circuit
             here = closest_pattern(session.index, node, session.step) if passes else None
             closest = here or closest_pattern(session.index, node)
@@ -71,13 +76,19 @@ class WhyNotTool(Tool):
 
     def _fill(self, pattern: str | None, **more: Any) -> None:
         """Set the pattern without asking for its near misses."""
-        self._filled = pattern
+        self._shown = pattern
         self.pattern.param.update(value=pattern, **more)
+
+    @property
+    def _has_misses(self) -> bool:
+        """Whether the graph shows near misses."""
+        return self.workspace.session.look.near_misses is not None
 
     def _choose(self) -> None:
         """Show the pattern that the reader chose, and its near misses if the reader wants them."""
-        self._filled = None
+        self._shown, self._is_chosen = self.pattern.value, True
         self.workspace.session.change_look(near_misses=self.pattern.value if self.show.value else None)
+        self.show.value = self._has_misses  # without patterns there are none
         self._answer()
 
     def _answer(self) -> None:
