@@ -11,6 +11,7 @@ import torch._functorch.config as aot
 from torch import nn
 from torch._inductor.exc import InvalidCxxCompiler
 
+from explorer.adapters.inductor.failures import one_error
 from explorer.adapters.inductor.heard import HeardCompilation
 from explorer.adapters.inductor.hooks import listening
 from explorer.adapters.inductor.listening import Session
@@ -40,7 +41,8 @@ def watch(
     breaks, the trace is of the first graph and says how many there are; `explorer.watching` has all.
 
     Raises: DataTypeError for a subject that cannot be called; UnknownNameError for a mode; CircuitError if nothing was
-    compiled; LoweringError without a C++ compiler; what the program itself raises.
+    compiled; LoweringError without a C++ compiler; UserCodeError, with the original as its cause, for whatever else the
+    program or its compilation raises.
     """
     if not callable(subject):
         raise DataTypeError(f"expected a module or a function to compile, got {type(subject).__name__}")
@@ -69,7 +71,8 @@ def record_watched(
 
     def compile_with(**wishes: Any) -> list[HeardCompilation]:
         session = Session(Steering(frozenset(apart), **wishes))
-        compile_watched(session, subject, example_inputs, mode, dynamic)
+        with one_error(getattr(subject, "__name__", type(subject).__name__)):
+            compile_watched(session, subject, example_inputs, mode, dynamic)
         return session.compilations
 
     compilations = compile_with()
