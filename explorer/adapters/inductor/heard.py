@@ -143,6 +143,8 @@ class HeardCompilation:
     """The arguments of the first call, parameters included."""
     is_boxed: bool = False
     """Whether the arguments are given as one list."""
+    apart: frozenset[tuple[str, str]] = frozenset()
+    """The pairs of scheduler nodes that were not to be fused."""
     error: str = ""
     missed: list[str] = field(default_factory=list[str])
     """What this version of torch did not tell, in sentences."""
