@@ -104,7 +104,7 @@ class ConversionError(CircuitError):
 
 
 class UserCodeError(CircuitError):
-    """A function of the user raised an error; the message contains its traceback."""
+    """A function or module of the user raised an error; the message contains its traceback, or its line and reason."""
 
 
 class MissingPackageError(CircuitError):

@@ -232,6 +232,14 @@ def test_two_nodes_can_be_kept_apart(trace: Trace) -> None:
     rounds = [step for step in other.steps if step.pass_name == "fuse"]
     assert other.stats(rounds[-1])["calls"] == 1 + trace.stats(next(s for s in trace.steps if s.at.round == 4))["calls"]
     assert torch.allclose(other.steps[-1].snapshot.results(other.examples)[0], module(x), atol=1e-6)
+    [note] = other.steps[-1].notes
+    kernel = next(one for one in other.graph_at(-1).nodes.values() if one.title == "layer_norm + gelu")
+    assert note == (
+        "op4 and op5 were kept apart by the scheduler, but the code runs both in one function, "
+        f"{kernel.about['function']}: it still writes f32[8,64] to memory between them, which moved bytes do not count."
+    )
+    assert "f32[8,64]" in kernel.config["kept in buffers"]
+    assert not trace.steps[-1].notes
 
 
 def test_a_file_has_the_same_steps_pairs_and_scores(trace: Trace, tmp_path: Path) -> None:

@@ -3,18 +3,24 @@
 They multiply matrices only, by the library, so that no C++ is built.
 """
 
+import inspect
+import logging
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
+from torch._dynamo.exc import TorchRuntimeError
 from torch._inductor import config
 
 from explorer.adapters import watch, watching
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, UserCodeError
 from explorer.trace import Trace
 from tests.adapters.models import folder_of_inductor
+from tests.app.commands.running import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 """What Inductor imports uses deprecated parts of PyTorch."""
@@ -208,3 +214,107 @@ def test_a_compilation_that_fails_has_the_steps_before_it(setting: str) -> None:
     assert "this pass fails" in str(traces[0].steps[-1].error)
     assert stages(traces[0])[0] == "capture"
     assert torch.equal(torch.compile(cube)(EYE), EYE)
+
+
+def test_an_unknown_node_to_keep_apart_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match=r"no scheduler node named 'op99'; known are: op0, op1; graph_at"):
+        watch(cube, EYE, apart=[("op0", "op99")])
+    with pytest.raises(DataTypeError, match=r"expected pairs of names in apart, got 'op0'; write apart=\[\("):
+        watch(cube, EYE, apart=("op0", "op1"))  # pyright: ignore[reportArgumentType]
+    assert watch(cube, EYE, apart=[("op0", "op1")]).steps
+
+
+def test_the_command_keeps_pairs_apart(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text("import torch\ndef f(): return torch.nn.Linear(3, 2, bias=False).eval(), (torch.ones(4, 3),)\n")
+    asked = ("watch", f"{file}:f", "--no-dashboard", "--apart")
+    assert "codegen" in run(*asked, "op0,op0").output or "lower" in run(*asked, "op0,op0").output
+    said = run(*asked, "op0,op7", code=2).output
+    assert "no scheduler node named 'op7'; known are: op0" in said
+    assert "--apart op0: expected ONE,OTHER" in run(*asked, "op0", code=2).output
+    assert (
+        "--apart is for FILE.py:FUNCTION" in run("watch", "digits", "--no-dashboard", "--apart", "a,b", code=2).output
+    )
+
+
+class Narrow(nn.Module):
+    """Mistakes: it multiplies rows of 32 numbers, or looks up what it does not have."""
+
+    def __init__(self, has_weight: bool = True) -> None:
+        super().__init__()
+        self.inner, self.has_weight = nn.Linear(32, 4), has_weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) if self.has_weight else {}["weight"] @ x
+
+
+def test_a_mistake_of_the_program_is_one_error_with_its_line_and_reason() -> None:
+    line = inspect.getsourcelines(Narrow.forward)[1] + 1
+    where = f"Narrow failed at test_watch_hard_cases.py:{line}, in `return self.inner(x)"
+    with pytest.raises(UserCodeError) as caught:
+        watch(Narrow(), torch.ones(8, 33))
+    assert str(caught.value).startswith(where)
+    assert "RuntimeError: a and b must have same reduction dim, but got [8, 33] X [32, 4]." in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, TorchRuntimeError)
+    with pytest.raises(
+        UserCodeError, match=r"Narrow failed at test_watch_hard_cases\.py.*KeyError: 'weight'"
+    ) as caught:
+        watch(Narrow(has_weight=False), torch.ones(8, 32))
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(UserCodeError, match=r"^Narrow failed: TypeError: .*takes 2 positional arguments but 3"):
+        watch(Narrow(), torch.ones(8, 32), 3)
+
+
+def test_a_mistake_is_not_logged_but_those_of_other_threads_are(capsys: pytest.CaptureFixture[str]) -> None:
+    logger, heard = logging.getLogger("torch._subclasses.fake_tensor"), list[logging.LogRecord]()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record)
+
+    handler = Handler()
+    logger.addHandler(handler)
+
+    def log_elsewhere(x: torch.Tensor) -> torch.Tensor:
+        other = threading.Thread(target=logger.error, args=("another thread",))
+        other.start()
+        other.join()
+        return x @ torch.ones(7, 7)
+
+    try:
+        with pytest.raises(UserCodeError):
+            watch(torch._dynamo.disable(log_elsewhere), torch.ones(8, 33))
+        with pytest.raises(UserCodeError):
+            watch(Narrow(), torch.ones(8, 33))
+    finally:
+        logger.removeHandler(handler)
+    assert [record.getMessage() for record in heard] == ["another thread"]
+    assert not logger.filters
+
+
+def test_watching_does_not_change_the_error_of_the_program() -> None:
+    with watching(), pytest.raises(TorchRuntimeError):
+        torch.compile(Narrow())(torch.ones(8, 33))
+
+
+def test_a_compiler_that_fails_is_one_error_with_its_reason() -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("this pass fails\nfor a reason")
+
+    with config.patch(post_grad_custom_post_pass=fail), pytest.raises(UserCodeError, match="this pass fails") as caught:
+        watch(cube, EYE)
+    assert "cube failed at test_watch_hard_cases.py" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_says_a_mistake_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "my block.py").write_text(
+        "import torch\ndef f(x):\n    return x @ torch.ones(32, 4)\n"
+        "class M(torch.nn.Module):\n    def forward(self, x):\n        return f(x)\n"
+        "def boom():\n    return M(), (torch.ones(8, 33),)\n"
+    )
+    said = run("watch", f"{tmp_path / 'my block.py'}:boom", "--no-dashboard", code=2).output
+    [error] = [line for line in said.splitlines() if not line.startswith("Note: ")]
+    assert error.startswith("Error: M failed at my block.py:3, in `return x @ torch.ones(32, 4)`: RuntimeError: ")
+    assert "[8, 33]" in error

@@ -1,6 +1,6 @@
 """The states behind lowering: loops and library calls, fused round by round, and the functions that run them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,9 +9,8 @@ from typing import Any
 from torch import fx, nn
 
 from explorer.adapters.inductor.fx_states import VIEW, FxStates, module_of, roots_of, source_of, title_of
-from explorer.adapters.inductor.heard import ITEM, HeardKernel, HeardNode, HeardScheduling
+from explorer.adapters.inductor.heard import ITEM, HeardKernel, HeardNode, HeardScheduling, in_part
 from explorer.adapters.inductor.marks import MarkedCall, MarkedCode
-from explorer.adapters.inductor.steering import in_part
 from explorer.adapters.snapshot import (
     MAX_NAMES,
     NO_CALLS,
@@ -325,6 +324,35 @@ class Calls:
         ]
         added = [self.number_of(kernel_key(kernel)) for kernel in kernels]
         return [Change("codegen", old, old, (new,), 0.0) for old, new in zip(groups, added, strict=True)]
+
+    def kept_apart(self, kernels: Sequence[HeardKernel], apart: Collection[tuple[str, str]]) -> Iterator[str]:
+        """Sentences about pairs that were kept apart, and that are one function of the code all the same."""
+        for kernel in kernels:
+            parts = {name: ordered_parts(name, self.nodes) for name in kernel.nodes}
+            home = {in_part(self.part, part): name for name, some in parts.items() for part in some}
+            for one, other in sorted(apart):
+                if one in home and other in home and home[one] != home[other]:
+                    first, second = parts[home[one]], parts[home[other]]
+                    yield (
+                        f"{one} and {other} were kept apart by the scheduler, but the code runs both in one function, "
+                        f"{kernel.name}: {self._between(first, second)}."
+                    )
+
+    def _between(self, first: Sequence[str], second: Sequence[str]) -> str:
+        """What two groups of one function pass to each other through memory."""
+        unwritten = self.scheduling.unwritten
+        passed = [
+            name
+            for these, those in ((first, second), (second, first))
+            for name in self._every(these)
+            if any(name in self.nodes[part].reads for part in those)
+        ]
+        if not passed or unwritten is None:
+            return "one reads what the other one writes" if passed else "neither reads what the other one writes"
+        written = [str(self.scheduling.buffers[name]) for name in passed if name not in unwritten]
+        if not written:
+            return "nothing is written to memory between them"
+        return f"it still writes {', '.join(written)} to memory between them, which moved bytes do not count"
 
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class Session:
         """Note a graph that Dynamo has captured."""
         captured = graph.graph
         heard = HeardCompilation(copy_graph(captured), attributes_of(captured), *named_inputs(captured))
+        heard.apart = self.steering.apart
         self.compilations.append(heard)
         return heard
 

@@ -191,6 +191,8 @@ class _Part:
             whole = None if compiled is None else partial(compiled_module, self.heard, self.name)
             after = state(final, whole, kernels)
             timeline.state(self.path("codegen"), after, scheduling.codegen_seconds, calls.grouping(kernels, before))
+            for text in calls.kept_apart(kernels, self.heard.apart):
+                timeline.note(text)
 
 
 def _divide(whole: _Part, partition: HeardPartition) -> list[_Part]:
