@@ -116,13 +116,15 @@ def trained_circuit(file: "str | Path") -> Circuit:
     return Checkpoint.load(file).trained_circuit()
 
 
-def circuit_or_trace(raw: bytes, where: str, max_bytes: int | None = None) -> Circuit | Trace:
-    """Return the circuit or trace in the bytes of a file, of at most `max_bytes` after unpacking.
+def circuit_or_trace(
+    raw: bytes, where: str, max_bytes: int | None = None, max_values: int | None = None
+) -> Circuit | Trace:
+    """Return the circuit or trace in the bytes of a file, of at most so many bytes and values after unpacking.
 
     Raises: FileFormatError, which says of a foreign file what it seems to be.
     """
     try:
-        data = json_of_bytes(raw, "circuit or trace", where, max_bytes)
+        data = json_of_bytes(raw, "circuit or trace", where, max_bytes, max_values)
     except FileFormatError as error:
         is_json = where.endswith(JSON_ENDINGS) or raw.lstrip(WHITE_SPACE).startswith(b"{")
         if raw.startswith(GZIP_MAGIC) or (is_json and not _is_foreign(where, raw)):

@@ -8,6 +8,12 @@ from explorer.trace.ladder import LEVELS, Level
 
 TRACE_FORMAT = "circuit-explorer trace"
 VERSION = 2
+FIELDS = ("options", "rules", "circuit", "steps", "nodes", "parameters", "layers", "tried", "times")
+CIRCUIT_FIELDS = (
+    *("format", "version", "parameters", "layers", "outputs"),
+    *("labels", "derivation", "circuits", "columns"),
+)
+"""The fields of a trace and of its circuit that are read; unknown ones are dropped, so that they cost no memory."""
 MAX_ID = 2**24 - 1
 """The largest id of a node: views keep arrays of this length."""
 MAX_COUNT = 2**53

@@ -22,7 +22,7 @@ from explorer.trace.events import (
     Rewritten,
     RuleDescription,
 )
-from explorer.trace.file_types import TRACE_FORMAT, VERSION, check_types
+from explorer.trace.file_types import CIRCUIT_FIELDS, FIELDS, TRACE_FORMAT, VERSION, check_types
 from explorer.trace.ladder import LEVELS, Level, level_of
 from explorer.trace.layers import LayerOrigin
 from explorer.trace.memory import MemoryRecord
@@ -96,7 +96,9 @@ def _visible(data: Any) -> Any:
 def _read(data: Mapping[str, Any]) -> Trace:
     level = level_of(data["options"])
     check_types(data, level)
-    data = {key: value if key == "circuit" else _visible(value) for key, value in data.items()}
+    data = {key: value if key == "circuit" else _visible(value) for key, value in data.items() if key in FIELDS}
+    if data["circuit"] is not None:
+        data["circuit"] = {key: value for key, value in data["circuit"].items() if key in CIRCUIT_FIELDS}
     for number, form in enumerate(data["parameters"]):
         _check_form(number, form)
     records = [_read_node(row, data["parameters"]) for row in data["nodes"]]

@@ -16,6 +16,8 @@ from explorer.optimize.default_rules import preset_rules
 from explorer.symbolic import CategoricalLayer, Circuit, HadamardLayer, Layer, Parameterization
 from explorer.symbolic.operators import concatenate
 from explorer.templates import gallery
+from explorer.trace.file_types import CIRCUIT_FIELDS, FIELDS
+from explorer.trace.trace_files import trace_to_json
 
 NAMES = ["blackboard", "conflict", "near-misses", "kronecker", "hmm"]
 
@@ -95,6 +97,14 @@ def test_the_compiled_circuit_of_a_loaded_or_failed_trace_is_a_typed_error(tmp_p
     failed = replace(trace, executable=None, steps=(replace(trace.steps[0], error="too large"),))
     with pytest.raises(CircuitError, match="the compilation failed, so there is no compiled circuit: too large"):
         _ = failed.compiled
+
+
+def test_all_fields_that_are_written_are_read():
+    circuit = replace(concatenate(*[gallery.load_named("conflict")] * 2), columns=("a", "b", "c", "d"))
+    data = trace_to_json(explorer.record(circuit, level="kernels"))
+    assert {*FIELDS, "format", "version"} >= set(data)
+    assert set(FIELDS) == set(trace_to_json(explorer.record(circuit))) - {"format", "version"} | {"layers", "tried"}
+    assert set(CIRCUIT_FIELDS) == set(circuit.to_json()) | {"labels"}
 
 
 def test_unknown_fields_are_ignored(tmp_path):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file
-from explorer.app.training.checkpoint import Checkpoint
+from explorer.app.training.checkpoint import FORMAT, Checkpoint
 from explorer.errors import FileFormatError, ValueRangeError, unknown_name
+from explorer.files import count_values, unpack
 from explorer.learning.tables import Column
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
@@ -22,9 +23,20 @@ from explorer.trace import Trace
 
 MAX_UPLOAD_BYTES = 20 * 2**20
 MAX_UNPACKED_UPLOAD_BYTES = 64 * 2**20
+MAX_UPLOAD_VALUES = 5_000_000
+"""Maximum number of values and keys in an upload; the largest trace of the gallery, of poon-domingos, has 3,400,000."""
+MAX_PICKLE_BYTES = 8 * 2**20
+"""Maximum size of the structure of a checkpoint, without its tensors: that of poon-domingos has 5 MB."""
+MAX_UPLOADS = 100
+MAX_SESSION_BYTES = 2**30
+"""Bounds on the uploads that a session keeps, and on the memory that they may take: the oldest ones are dropped."""
+VALUE_BYTES, PICKLE_BYTES = 80, 80
+"""The memory of a list in an upload, which has a mark in JSON, and of what a byte of a pickle may make."""
 MAX_PARAMETERS = 200_000_000
 MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
 """Bounds on circuits from files and uploads: numbers in their parameters, units in a layer, variables."""
+NAME_IT = "start the explorer with the file's name instead"
+"""What to do with a large file: one that is named on the command line has no limits but its format's."""
 UPLOAD = " (upload)"
 """The suffix of an upload if its name is already taken."""
 ENDINGS = (
@@ -47,6 +59,7 @@ class Library:
     files: tuple[Path, ...] = ()
     built: Mapping[str, Item] = field(default_factory=dict[str, Item])
     uploads: dict[str, Item] = field(default_factory=dict[str, Item])
+    _upload_bytes: dict[str, int] = field(default_factory=dict[str, int])
     _columns: dict[str, tuple[Column, ...]] = field(default_factory=dict[str, tuple[Column, ...]])
 
     def names(self) -> tuple[str, ...]:
@@ -72,32 +85,38 @@ class Library:
         path = self._paths().get(name)
         if path is None:
             raise unknown_name("circuit or trace", name, self.names())
-        if is_checkpoint(path):
-            checkpoint = Checkpoint.load(path)
-            self._columns[name] = checkpoint.columns
-            return checkpoint.trained_circuit()
-        try:
-            raw = path.read_bytes()
-        except OSError as error:
-            raise FileFormatError(f"cannot read {name}: {error.strerror}") from error
-        return item_of_bytes(raw, name)
+        if path in self.files:  # the user named it: no limits
+            item, self._columns[name] = _load_named(path, name)
+            return item
+        read = read_limited(_read_file(path, name, MAX_UNPACKED_UPLOAD_BYTES), name)
+        self._columns[name] = read.columns
+        return read.item
 
     def upload(self, name: str, raw: bytes) -> str:
         """Keep an upload for this session only; returns the name under which it can be opened.
 
+        The oldest uploads are dropped if there are too many, or if all together may take too much memory.
         Raises: FileFormatError if it is foreign or broken; ValueRangeError if it is too large.
         """
         if len(raw) > MAX_UPLOAD_BYTES:
             raise ValueRangeError(
-                f"{name} has {len(raw) / 2**20:.0f} MB; at most {MAX_UPLOAD_BYTES // 2**20} MB can be uploaded: "
-                "start the explorer with the file's name instead"
+                f"{name} has {len(raw) / 2**20:.0f} MB; at most {MAX_UPLOAD_BYTES // 2**20} MB can be uploaded; "
+                f"{NAME_IT}"
             )
-        checkpoint = checkpoint_of_bytes(raw, name) if is_checkpoint(name) else None
-        item = item_of_bytes(raw, name) if checkpoint is None else checkpoint.trained_circuit()
+        read = read_limited(raw, name)
         free = name if name not in (*gallery.names(), *self.built, *self._paths()) else name + UPLOAD
-        self.uploads[free] = item
-        self._columns[free] = () if checkpoint is None else checkpoint.columns
+        for known in (free, *self.uploads):
+            if known == free or self._is_full(read.num_bytes):
+                self._drop(known)
+        self.uploads[free], self._upload_bytes[free], self._columns[free] = read.item, read.num_bytes, read.columns
         return free
+
+    def _is_full(self, more_bytes: int) -> bool:
+        return len(self.uploads) >= MAX_UPLOADS or sum(self._upload_bytes.values()) + more_bytes > MAX_SESSION_BYTES
+
+    def _drop(self, name: str) -> None:
+        for kept in (self.uploads, self._upload_bytes, self._columns):
+            kept.pop(name, None)
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """The columns of the table that the circuit of a name was trained on, once it was opened; otherwise none."""
@@ -123,12 +142,37 @@ class Library:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an upload or a file of a folder contains, and the memory that it may take."""
+
+    item: Item
+    columns: tuple[Column, ...]
+    num_bytes: int
+
+
+def read_limited(raw: bytes, where: str) -> Read:
+    """Read a circuit, trace, checkpoint or logic file that the user did not name on the command line.
+
+    Raises: FileFormatError; ValueRangeError for one that is too large.
+    """
+    if is_checkpoint(where):
+        num_bytes = _checkpoint_bytes(raw, where)
+        checkpoint = Checkpoint.load(BytesIO(raw), where)
+        _check_size(checkpoint.load_circuit(), where)
+        return Read(checkpoint.trained_circuit(), checkpoint.columns, num_bytes)
+    plain = unpack(raw, "circuit or trace", where, MAX_UNPACKED_UPLOAD_BYTES)
+    return Read(item_of_bytes(plain, where), (), len(plain) + VALUE_BYTES * count_values(plain))
+
+
 def item_of_bytes(raw: bytes, where: str) -> Item:
     """Read a circuit, trace or logic file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
     if is_logic_file(where):
-        item = build_circuit(logic_of_bytes(raw, where), assume_deterministic=True)  # to look at, whatever it is
+        formula = logic_of_bytes(raw, where)
+        _check_variables(formula.num_variables, where)
+        item = build_circuit(formula, assume_deterministic=True)  # to look at, whatever it is
     else:
-        item = circuit_or_trace(raw, where, MAX_UNPACKED_UPLOAD_BYTES)
+        item = circuit_or_trace(raw, where, MAX_UNPACKED_UPLOAD_BYTES, MAX_UPLOAD_VALUES)
     if isinstance(item, Circuit):
         _check_size(item, where)
     else:
@@ -136,23 +180,51 @@ def item_of_bytes(raw: bytes, where: str) -> Item:
     return item
 
 
-def checkpoint_of_bytes(raw: bytes, where: str) -> Checkpoint:
-    """Read an uploaded checkpoint.
+def _load_named(path: Path, name: str) -> tuple[Item, tuple[Column, ...]]:
+    """Load a file that the user named on the command line, of any size."""
+    if is_checkpoint(path):
+        checkpoint = Checkpoint.load(path)
+        return checkpoint.trained_circuit(), checkpoint.columns
+    raw = _read_file(path, name)
+    if is_logic_file(name):
+        return build_circuit(logic_of_bytes(raw, name), assume_deterministic=True), ()
+    return circuit_or_trace(raw, name), ()
 
-    Raises: FileFormatError; ValueRangeError for a checkpoint that is too large.
+
+def _read_file(path: Path, name: str, max_bytes: int | None = None) -> bytes:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(-1 if max_bytes is None else max_bytes + 1)
+    except OSError as error:
+        raise FileFormatError(f"cannot read {name}: {error.strerror}") from error
+    if max_bytes is not None and len(raw) > max_bytes:
+        raise ValueRangeError(f"{name} has more than {max_bytes // 2**20} MB, the limit in a folder; {NAME_IT}")
+    return raw
+
+
+def _checkpoint_bytes(raw: bytes, where: str) -> int:
+    """Return the memory that a checkpoint may take.
+
+    Raises: FileFormatError if it is not an archive; ValueRangeError if it unpacks to too much.
     """
     try:
         with zipfile.ZipFile(BytesIO(raw)) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-    except zipfile.BadZipFile as error:
-        raise FileFormatError(f"{where} is not a checkpoint, or it is truncated") from error
+            sizes = {entry: entry.file_size for entry in archive.infolist()}
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise FileFormatError(f"{where} is not a {FORMAT}, or it is truncated") from error
+    unpacked = sum(sizes.values())
     if unpacked > MAX_UNPACKED_UPLOAD_BYTES:
         raise ValueRangeError(
-            f"{where} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED_UPLOAD_BYTES // 2**20} MB are read"
+            f"{where} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED_UPLOAD_BYTES // 2**20} MB are read; "
+            f"{NAME_IT}"
         )
-    checkpoint = Checkpoint.load(BytesIO(raw), where)
-    _check_size(checkpoint.load_circuit(), where)
-    return checkpoint
+    structure = sum(size for entry, size in sizes.items() if entry.filename.endswith(".pkl"))
+    if structure > MAX_PICKLE_BYTES:
+        raise ValueRangeError(
+            f"{where} has {structure / 2**20:.0f} MB besides its tensors; at most {MAX_PICKLE_BYTES // 2**20} MB are "
+            f"read; {NAME_IT}"
+        )
+    return unpacked + PICKLE_BYTES * structure
 
 
 def _check_circuit_size(data: Mapping[str, Any] | None, where: str) -> None:
@@ -165,8 +237,12 @@ def _check_size(circuit: Circuit, where: str) -> None:
     count = sum(prod(node.shape) for node in nodes)
     if count > MAX_PARAMETERS:
         raise ValueRangeError(f"{where} has {count:,} numbers in its parameters; at most {MAX_PARAMETERS:,} are read")
-    if circuit.num_variables > MAX_VARIABLES:
-        raise ValueRangeError(f"{where} has {circuit.num_variables:,} variables; at most {MAX_VARIABLES:,} are read")
+    _check_variables(circuit.num_variables, where)
     widest = max(layer.num_output_units for layer in circuit.layers)
     if widest > MAX_UNITS:
         raise ValueRangeError(f"{where} has a layer of {widest:,} units; at most {MAX_UNITS:,} are read")
+
+
+def _check_variables(count: int, where: str) -> None:
+    if count > MAX_VARIABLES:
+        raise ValueRangeError(f"{where} has {count:,} variables; at most {MAX_VARIABLES:,} are read")

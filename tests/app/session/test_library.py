@@ -21,6 +21,7 @@ from explorer.app.training.checkpoint import Checkpoint
 from explorer.bench import save_runs
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, UnknownNameError, ValueRangeError
+from explorer.files import count_values
 from explorer.learning.tables import CategoricalColumn, GaussianColumn
 from explorer.symbolic import Circuit
 from explorer.templates import fully_factorized, gallery, load_named
@@ -187,6 +188,64 @@ def test_a_decompression_bomb_is_refused_before_it_is_decompressed(monkeypatch: 
         Library().upload("bomb.json.gz", bomb)
 
 
+def padded(raw: bytes, count: int) -> bytes:
+    """A trace whose circuit has a field that no reader knows, of so many empty lists."""
+    data = json.loads(raw)
+    data["circuit"]["pad"] = data["pad"] = [[]] * count
+    return json.dumps(data).encode()
+
+
+def test_a_small_file_of_too_many_values_is_refused_before_it_is_parsed(
+    monkeypatch: pytest.MonkeyPatch, saved: Path, tmp_path: Path
+) -> None:
+    raw = gzip.compress(padded((saved / "c.trace.json").read_bytes(), 100_000))
+    monkeypatch.setattr(library, "MAX_UPLOAD_VALUES", 150_000)
+    with pytest.raises(FileFormatError, match=r"many\.trace\.json\.gz has more than 150,000 values"):
+        Library().upload("many.trace.json.gz", raw)
+    path = tmp_path / "many.trace.json.gz"
+    path.write_bytes(raw)
+    with pytest.raises(FileFormatError, match="has more than 150,000 values"):
+        Library(tmp_path).open(path.name)
+    assert isinstance(Library(files=(path,)).open(path.name), Trace)  # the user named it
+
+
+def test_the_limit_of_values_has_room_for_the_largest_trace_of_the_gallery() -> None:
+    poon_domingos_at_kernels = 3_364_457
+    assert 1.4 * poon_domingos_at_kernels < library.MAX_UPLOAD_VALUES
+    raw = json.dumps({"a": [1, 2.5, None, {"b": "c"}], "d": {}}).encode()
+    assert count_values(raw) >= 8  # values and keys, without the whole text
+
+
+def test_unknown_fields_of_a_trace_and_its_circuit_are_not_kept(saved: Path) -> None:
+    found = Library()
+    found.upload("a.json", padded((saved / "c.trace.json").read_bytes(), 10))
+    trace = found.open("a.json")
+    assert isinstance(trace, Trace)
+    assert trace.circuit_json == json.loads((saved / "c.trace.json").read_text())["circuit"]
+
+
+def test_the_oldest_uploads_are_dropped_when_a_session_has_too_many(
+    monkeypatch: pytest.MonkeyPatch, saved: Path
+) -> None:
+    raw, found = (saved / "c.trace.json").read_bytes(), Library()
+    monkeypatch.setattr(library, "MAX_UPLOADS", 3)
+    for number in range(5):
+        found.upload(f"{number}.json", raw)
+    assert list(found.uploads) == ["2.json", "3.json", "4.json"]
+    found.upload("2.json", raw)  # again, so it is the newest
+    assert list(found.uploads) == ["3.json", "4.json", "2.json"]
+    monkeypatch.setattr(library, "MAX_SESSION_BYTES", 2 * library.read_limited(raw, "c.json").num_bytes)
+    found.upload("5.json", raw)
+    assert list(found.uploads) == ["2.json", "5.json"]
+    with pytest.raises(UnknownNameError):
+        found.open("3.json")
+
+
+def test_a_formula_of_too_many_variables_is_refused_before_it_is_built() -> None:
+    with pytest.raises(ValueRangeError, match="has 1,000,000 variables"):
+        Library().upload("a.nnf", b"nnf 1 0 1000000\nA 0\n")
+
+
 @pytest.mark.parametrize("file", ["b.circuit.json", "c.trace.json"])
 def test_circuits_with_too_many_parameters_or_units_are_refused(
     monkeypatch: pytest.MonkeyPatch, saved: Path, file: str
@@ -284,13 +343,30 @@ def test_an_uploaded_checkpoint_opens_with_its_columns_and_reads_no_other_file(t
     Checkpoint(str(tmp_path / "own.py:build"), {}, "people.csv", state).save(path)
     with pytest.raises(FileFormatError, match="opens no other file and runs no function"):
         library.upload("people.pt", path.read_bytes())
-    with pytest.raises(FileFormatError, match="not a checkpoint"):
+    with pytest.raises(FileFormatError, match="not a circuit-explorer checkpoint"):
         library.upload("people.pt", b"no archive")
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data", bytes(65 * 2**20))
     with pytest.raises(ValueRangeError, match="unpacks to 65 MB"):
         library.upload("people.pt", packed.getvalue())
+    path.write_bytes(packed.getvalue())
+    with pytest.raises(ValueRangeError, match="unpacks to 65 MB"):
+        Library(tmp_path).open("people.pt")
+    with pytest.raises(FileFormatError, match="not a circuit-explorer checkpoint"):
+        Library(files=(path,)).open("people.pt")
+
+
+def test_the_structure_of_a_checkpoint_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    state = TorchCompiler().compile(load_named("conflict")).leaf_state()
+    path = tmp_path / "learned.pt"
+    Checkpoint("conflict", {}, "digits", state).save(path)
+    monkeypatch.setattr(library, "MAX_PICKLE_BYTES", 100)
+    with pytest.raises(ValueRangeError, match="besides its tensors"):
+        Library().upload("learned.pt", path.read_bytes())
+    with pytest.raises(ValueRangeError, match="besides its tensors"):
+        Library(tmp_path).open("learned.pt")
+    assert isinstance(Library(files=(path,)).open("learned.pt"), Circuit)
 
 
 def test_a_circuit_of_a_table_is_not_an_image_whatever_its_scopes(tmp_path: Path) -> None:

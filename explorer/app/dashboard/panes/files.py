@@ -15,6 +15,7 @@ from explorer.app.dashboard.panes.tool import Tool, button, column, line
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.images import picture_png
 from explorer.app.session.library import MAX_UPLOAD_BYTES
+from explorer.app.session.opening import release_heap_soon
 from explorer.app.session.reproduce import page_recording
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
@@ -55,9 +56,17 @@ class FilesTool(Tool):
     def _on_upload(self, path: str, raw: bytes) -> None:
         name = Path(path).name
         library = self.workspace.library
+
+        def read(job: object) -> str:
+            before = dict(library.uploads)
+            known = library.upload(name, raw)
+            if any(library.uploads.get(other) is not item for other, item in before.items()):
+                release_heap_soon()  # a trace has cycles
+            return known
+
         self.workspace.background.start(
             f"Reading {name}",
-            lambda job: library.upload(name, raw),
+            read,
             lambda known: self.workspace.open(ViewState.of_circuit(known)),
             self.workspace.show_error,
         )
