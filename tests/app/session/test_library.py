@@ -391,11 +391,12 @@ def test_inputs_have_the_names_of_their_columns_in_pictures(tmp_path: Path) -> N
     state = TorchCompiler().compile(symbolic).leaf_state()
     Checkpoint("hclt", {}, "table.csv", state, symbolic=symbolic.to_json(), columns=columns).save(tmp_path / "t.pt")
     index = open_state(Library(tmp_path), ViewState(circuit="t.pt")).index
-    inputs = [
-        [node for node in picture(index, step, group_by=grouping).view["nodes"] if node["kind"] == "input"]
-        for step, grouping in ((0, "plates"), (-1, "plates"), (0, "none"))
-    ]
-    before, after, boxes = inputs
+    drawn = (
+        picture(index, 0, group_by="plates"),
+        picture(index, -1, group_by="plates"),
+        picture(index, 0, group_by="none"),
+    )
+    before, after, boxes = ([node for node in one.view["nodes"] if node["kind"] == "input"] for one in drawn)
     every = ", ".join(names)
     assert [[node.get("plate", {}).get("shape") for node in found] for found in (before, after)] == [[every], [every]]
     assert [node["detail"] for node in boxes] == [f"#{number} {name} → 2" for number, name in enumerate(names)]
