@@ -13,8 +13,10 @@ import explorer
 from explorer import bench
 from explorer.adapters.inductor.marks import MarkedCall, MarkedCode
 from explorer.adapters.snapshot import WatchedSnapshot
+from explorer.bench.measurement_run import MeasurementRun, Settings
+from explorer.bench.watched_times import time_watched
 from explorer.errors import CircuitError
-from explorer.timings import LAYER, SUM, WHOLE
+from explorer.timings import CUDA, LAYER, SUM, WHOLE
 from explorer.trace import Trace
 from explorer.views import TraceIndex, layer_table, layers_note
 from tests.adapters.models import built_here, head
@@ -132,6 +134,12 @@ def test_calls_and_their_sum_and_the_whole_have_times(trace: Trace) -> None:
     assert table["columns"] == ["call", "time", "share", "bytes moved"]
     assert [row[0] for row in table["rows"][-2:]] == ["sum of calls", "whole forward pass"]
     assert layers_note(run).startswith("The calls one by one take ")
+
+
+def test_a_device_that_cannot_run_the_code_gets_the_reason(trace: Trace) -> None:
+    begun = MeasurementRun(Settings(devices=(CUDA,)), (CUDA,), {})  # a machine with CUDA and a trace of the CPU
+    assert time_watched(begun, trace, len(trace.steps) - 1) == ((), False)
+    assert begun.missing == {CUDA: "this trace runs on the CPU only"}
 
 
 def test_a_step_whose_code_is_not_known_is_refused(trace: Trace) -> None:
