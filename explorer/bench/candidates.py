@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from explorer.bench.interleave import Repeated, Section, out_of_memory
 from explorer.bench.machine import free_bytes
-from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
+from explorer.bench.measurement_run import NAMES, MeasurementRun, Timed, with_estimate
 from explorer.bench.programs import Program, program, rows_of
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
@@ -20,7 +20,6 @@ from explorer.timings import CUDA, Timing
 MEMORY_SHARE = 0.5
 """A batch is skipped if, judged by smaller ones, it needs more than this share of the free memory."""
 ONE_ROW_RUNS = 3
-NAMES = {"cpu": "the CPU", "cuda": "CUDA"}
 
 Key = tuple[int, str]
 """Index of the candidate, device."""

@@ -54,6 +54,8 @@ def _best(run: Callable[[], object], device: str, num_threads: int) -> float:
     return min([watch(one_lap(run), 1)[0] for _ in range(REPEATS + 1)][1:])
 
 
+NAMES = {CPU: "the CPU", CUDA: "CUDA"}
+"""The names of devices within a sentence."""
 WAIT_SECONDS = 0.1
 USAGE_SECONDS, USAGE_SHARE = 30.0, 0.2
 """Counting memory and operators, which is slow for thousands of layers, stops after this time, or share of the run."""
@@ -135,7 +137,7 @@ class MeasurementRun:
 
     settings: Settings
     devices: tuple[str, ...]
-    missing: Mapping[str, str]
+    missing: dict[str, str]
     malloc: str = ""
     limits: dict[str, Limits] = field(default_factory=dict)
     date: str = ""
@@ -158,6 +160,12 @@ class MeasurementRun:
     def may_prepare(self) -> bool:
         """Whether there is time to prepare something else to be timed."""
         return self.seconds < PREPARE_SHARE * self.settings.total_seconds
+
+    def has_only(self, device: str) -> bool:
+        """Whether the one device that can run the trace is timed; the other ones get the reason that they are not."""
+        reason = f"this trace runs on {NAMES.get(device, device)} only"
+        self.missing |= {other: reason for other in self.devices if other != device}
+        return device in self.devices
 
     def usage(self, run: Callable[[], object], device: str) -> Usage | None:
         """Count the memory and operators of a run; None if there is no time for it. Raises: StoppedError."""

@@ -261,8 +261,8 @@ def layers_note(run: Run, device: str = CPU) -> str:
 
 
 def layers_notes(run: Run) -> list[str]:
-    """Return `layers_note` for each device with times; for the CPU if there is none."""
-    return [layers_note(run, device) for device in run.devices or (CPU,)]
+    """Return `layers_note` for each device with times; if there is none, for each with a reason, or the CPU."""
+    return [layers_note(run, device) for device in run.devices or tuple(run.missing) or (CPU,)]
 
 
 def _layer_name(index: TraceIndex, step: int, node: int) -> str:

@@ -6,11 +6,12 @@ import pytest
 
 import explorer
 from explorer import bench
-from explorer.bench import random_inputs
+from explorer.bench import layer_times, random_inputs
+from explorer.bench.measurement_run import MeasurementRun, Settings
 from explorer.compiler import TorchCompiler
 from explorer.runtime.recording.kernels_snapshot import KernelsSnapshot
 from explorer.templates import load_named
-from explorer.timings import LAYER, SUM, WHOLE
+from explorer.timings import CPU, CUDA, LAYER, SUM, WHOLE
 from explorer.trace import KERNELS, Trace
 from explorer.views import TraceIndex, layer_table, layers_note
 from tests.runtime.circuits import has_compiler
@@ -38,6 +39,15 @@ def test_every_call_has_a_time_and_a_roof_and_together_they_are_the_sum(digits, 
     assert whole.median
     assert all(timing.roof_ms for timing in calls)
     assert {timing.batch_size for timing in run.timings} == {64}
+
+
+def test_a_device_without_kernels_gets_the_reason(digits):
+    begun = MeasurementRun(Settings(devices=(CUDA,)), (CUDA,), {})  # a machine with CUDA
+    assert layer_times._time_calls(begun, digits, 0, digits.examples[0]) == ((), False)
+    assert begun.missing == {CUDA: "this trace runs on the CPU only"}
+    begun = MeasurementRun(Settings(devices=(CPU, CUDA)), (CPU, CUDA), {})
+    assert begun.has_only(CPU)
+    assert begun.missing == {CUDA: "this trace runs on the CPU only"}
 
 
 def test_calls_are_listed_by_plate_and_the_slowest_first(digits):

@@ -168,8 +168,10 @@ class Measuring:
             if request.what == LAYERS:
                 session.change_look(colour_by="time")
             if not any(run.devices for run in runs):
+                reasons = dict.fromkeys(reason for run in runs for reason in run.missing.values())
                 limit = f"Nothing was timed within {request.seconds:.0f} s."
-                self._show_note(f"{limit} Open Time for a longer limit, or a smaller batch.")
+                advice = f"{limit} Open Time for a longer limit, or a smaller batch."
+                self._show_note(f"Nothing was timed: {'; '.join(reasons)}." if reasons else advice)
 
         def on_error(error: Exception) -> None:
             tell(lambda watcher: watcher.clear())

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from queue import Empty, Queue
@@ -193,6 +194,17 @@ def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
     assert all(name != "CPU" or "not measured" not in value for name, value in session.costs()["rows"])
     known = session.findings.missing.get("cuda", "")
     assert known == ("" if why_no_cuda() is None else "not available on this machine")
+
+
+def test_a_device_without_times_is_explained_by_its_reason(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(what: str, *_: Any) -> tuple[Run, ...]:
+        empty = measuring._empty_run(Request(what), "conflict", ("cpu",))
+        return (replace(empty, missing={"cuda": "this trace runs on the CPU only"}),)
+
+    monkeypatch.setattr(measuring, "_measure", measure)
+    reader.measure(LAYERS, lambda: reader.workspace.background.job is None)
+    assert "Nothing was timed: this trace runs on the CPU only." in str(reader.workspace.messages.text.object)
+    assert "not timed on CUDA: this trace runs on the CPU only." in reader.tool.words.object
 
 
 @pytest.mark.parametrize("steps_took", [5.0, 30.0])
