@@ -40,9 +40,9 @@ def watch(
     does without a fusion. The caches of graphs are off, so that everything is compiled. If the program has graph
     breaks, the trace is of the first graph and says how many there are; `explorer.watching` has all.
 
-    Raises: DataTypeError for a subject that cannot be called; UnknownNameError for a mode; CircuitError if nothing was
-    compiled; LoweringError without a C++ compiler; UserCodeError, with the original as its cause, for whatever else the
-    program or its compilation raises.
+    Raises: DataTypeError for a subject that cannot be called; UnknownNameError for a mode or a scheduler node;
+    CircuitError if nothing was compiled; LoweringError without a C++ compiler; UserCodeError, with the original as its
+    cause, for whatever else the program or its compilation raises.
     """
     if not callable(subject):
         raise DataTypeError(f"expected a module or a function to compile, got {type(subject).__name__}")
@@ -68,9 +68,10 @@ def record_watched(
         raise ValueRangeError("torch.compile runs its own passes; record without a pipeline at the level watched")
     check_name("mode", mode, ("infer", "train"))
     title = name or getattr(subject, "__name__", type(subject).__name__)
+    _check_pairs(apart)
 
     def compile_with(**wishes: Any) -> list[HeardCompilation]:
-        session = Session(Steering(frozenset(apart), **wishes))
+        session = Session(Steering(frozenset((one, other) for one, other in apart), **wishes))
         with one_error(getattr(subject, "__name__", type(subject).__name__)):
             compile_watched(session, subject, example_inputs, mode, dynamic)
         return session.compilations
@@ -79,6 +80,7 @@ def record_watched(
     if not compilations:
         raise CircuitError(f"torch.compile compiled nothing of {title}: it captured no operation on tensors")
     first = compilations[0]
+    first.check_apart()
     if len(compilations) > 1:
         first.missed.append(f"The program was compiled as {len(compilations)} graphs; this is the first.")
 
@@ -86,6 +88,13 @@ def record_watched(
         return compiled_module(compile_with(last_round=number, part=part, runs=False)[0], part)
 
     return trace_of(first, title, up_to, listeners)
+
+
+def _check_pairs(apart: Sequence[tuple[str, str]]) -> None:
+    """Raises: DataTypeError unless these are pairs of strings."""
+    for pair in apart:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(name, str) for name in pair)):
+            raise DataTypeError(f'expected pairs of names in apart, got {pair!r}; write apart=[("op1", "op2")]')
 
 
 def compile_watched(

@@ -17,7 +17,7 @@ from torch._dynamo.exc import TorchRuntimeError
 from torch._inductor import config
 
 from explorer.adapters import watch, watching
-from explorer.errors import CircuitError, UserCodeError
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, UserCodeError
 from explorer.trace import Trace
 from tests.adapters.models import folder_of_inductor
 from tests.app.commands.running import run
@@ -214,6 +214,27 @@ def test_a_compilation_that_fails_has_the_steps_before_it(setting: str) -> None:
     assert "this pass fails" in str(traces[0].steps[-1].error)
     assert stages(traces[0])[0] == "capture"
     assert torch.equal(torch.compile(cube)(EYE), EYE)
+
+
+def test_an_unknown_node_to_keep_apart_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match=r"no scheduler node named 'op99'; known are: op0, op1; graph_at"):
+        watch(cube, EYE, apart=[("op0", "op99")])
+    with pytest.raises(DataTypeError, match=r"expected pairs of names in apart, got 'op0'; write apart=\[\("):
+        watch(cube, EYE, apart=("op0", "op1"))  # pyright: ignore[reportArgumentType]
+    assert watch(cube, EYE, apart=[("op0", "op1")]).steps
+
+
+def test_the_command_keeps_pairs_apart(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text("import torch\ndef f(): return torch.nn.Linear(3, 2, bias=False).eval(), (torch.ones(4, 3),)\n")
+    asked = ("watch", f"{file}:f", "--no-dashboard", "--apart")
+    assert "lower" in run(*asked, "op0,op0").output
+    said = run(*asked, "op0,op7", code=2).output
+    assert "no scheduler node named 'op7'; known are: op0" in said
+    assert "--apart op0: expected ONE,OTHER" in run(*asked, "op0", code=2).output
+    assert (
+        "--apart is for FILE.py:FUNCTION" in run("watch", "digits", "--no-dashboard", "--apart", "a,b", code=2).output
+    )
 
 
 class Narrow(nn.Module):

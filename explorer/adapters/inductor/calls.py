@@ -9,9 +9,8 @@ from typing import Any
 from torch import fx, nn
 
 from explorer.adapters.inductor.fx_states import VIEW, FxStates, module_of, roots_of, source_of, title_of
-from explorer.adapters.inductor.heard import ITEM, HeardKernel, HeardNode, HeardScheduling
+from explorer.adapters.inductor.heard import ITEM, HeardKernel, HeardNode, HeardScheduling, in_part
 from explorer.adapters.inductor.marks import MarkedCall, MarkedCode
-from explorer.adapters.inductor.steering import in_part
 from explorer.adapters.snapshot import (
     MAX_NAMES,
     NO_CALLS,

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from torch import fx
 
+from explorer.errors import unknown_name
 from explorer.tensor.ir.types import ValueType
 
 PRE_GRAD, JOINT, POST_GRAD = "pre_grad", "joint_graph", "post_grad"
@@ -17,6 +18,11 @@ ITEM = "MultiOutput"
 """The type of a node that takes one of the results of a library call, and runs nothing."""
 DECOMPOSED, BETWEEN = "AOTAutograd", "between passes"
 """The names of changes that happen in no pass."""
+
+
+def in_part(part: str, name: str) -> str:
+    """The name of a scheduler node, with the part of a training step that it is in: `forward/op0`."""
+    return f"{part}/{name}" if part else name
 
 
 @dataclass(slots=True)
@@ -158,6 +164,17 @@ class HeardCompilation:
     def is_decomposed(self) -> bool:
         """Whether AOTAutograd has replaced the captured operators."""
         return any(one.name == DECOMPOSED for one in self.whole.passes)
+
+    def check_apart(self) -> None:
+        """Raises: UnknownNameError for a node to keep apart that the scheduler does not have, if its nodes are known.
+
+        The backward part is known if it was compiled.
+        """
+        heard = {name: part.scheduling for name, part in self.parts.items()}
+        known = [in_part(name, node.name) for name, told in heard.items() if told is not None for node in told.nodes]
+        for name in dict.fromkeys(name for pair in sorted(self.apart) for name in pair):
+            if known and name not in known:
+                raise unknown_name("scheduler node", name, known, 'graph_at("lower") has them in about["name"]')
 
     @property
     def mode(self) -> Literal["infer", "train"]:

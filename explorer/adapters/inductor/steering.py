@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.adapters.inductor.heard import HeardCompilation
+from explorer.adapters.inductor.heard import HeardCompilation, in_part
 
 KEPT_APART = "kept apart, as asked"
 
@@ -34,11 +34,6 @@ class Steering:
             return False
         mine, theirs = ({in_part(part, name) for name in parts_of(node)} for node in (one, other))
         return any((a in mine and b in theirs) or (b in mine and a in theirs) for a, b in self.apart)
-
-
-def in_part(part: str, name: str) -> str:
-    """The name of a scheduler node, with the part of a training step that it is in: `forward/op0`."""
-    return f"{part}/{name}" if part else name
 
 
 def parts_of(name: str) -> set[str]:

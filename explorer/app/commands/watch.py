@@ -27,6 +27,14 @@ def _self_test(asked: bool) -> None:
         raise typer.Exit(0 if found.ok else 1)
 
 
+def _pair(text: str) -> tuple[str, str]:
+    """The names of ONE,OTHER. Raises: CircuitError."""
+    one, _, other = (part.strip() for part in text.partition(","))
+    if not one or not other or "," in other:
+        raise CircuitError(f"--apart {text}: expected ONE,OTHER, such as op4,op5")
+    return one, other
+
+
 def watch(
     source: Annotated[
         str,
@@ -39,6 +47,10 @@ def watch(
         str | None, typer.Option(help="the compiler, if not torch.compile: an adapter, for which NAME|FILE is a source")
     ] = None,
     mode: Annotated[str, typer.Option(help="infer, or train: forward, and backward of the sum of the outputs")] = MODE,
+    apart: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ONE,OTHER", help="do not fuse these scheduler nodes, such as op4,op5 (repeatable)"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
     ] = None,
@@ -65,7 +77,9 @@ def watch(
     """
     from explorer.adapters.finding import watch_by
     from explorer.app.circuits import load_source
+    from explorer.app.user_functions import ExampleModule
 
+    pairs = [_pair(one) for one in apart or ()]
     if dashboard is None:
         dashboard = sys.stdout.isatty()
     if dashboard:
@@ -73,7 +87,14 @@ def watch(
     if out is not None:
         check_output(out, source)
     if adapter is None:
-        make_trace = recorder_of(load_source(source), source, WATCHED, mode=mode)
+        found = load_source(source)
+        make_trace = recorder_of(found, source, WATCHED, mode=mode)
+        if pairs:
+            if not isinstance(found, ExampleModule):
+                raise CircuitError("--apart is for FILE.py:FUNCTION; in Python, explorer.record has apart=[...], too")
+            make_trace = partial(found.record, WATCHED, mode=mode, apart=pairs)
+    elif pairs:
+        raise CircuitError(f"--apart is for torch.compile; the adapter {adapter} has no such option")
     elif mode != MODE:
         raise CircuitError(f"--mode {mode} is for torch.compile; the adapter {adapter} has its own source")
     else:
