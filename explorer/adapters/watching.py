@@ -68,6 +68,7 @@ def record_watched(
         raise ValueRangeError("torch.compile runs its own passes; record without a pipeline at the level watched")
     check_name("mode", mode, ("infer", "train"))
     title = name or getattr(subject, "__name__", type(subject).__name__)
+    _check_pairs(apart)
 
     _check_pairs(apart)
 
