@@ -1,6 +1,7 @@
 """Servers of tests: in another process, or in a thread of this one."""
 
 import asyncio
+import re
 import socket
 import subprocess
 import time
@@ -67,3 +68,13 @@ def running(options: "ServeOptions") -> Iterator[None]:
             if not future.done():
                 loop.call_soon_threadsafe(loop.stop)
             future.result(PATIENCE)
+
+
+async def issued_token(url: str) -> str:
+    """Return the token of the session that a page gets: the server has signed it."""
+    from tornado.httpclient import AsyncHTTPClient
+
+    page = (await AsyncHTTPClient().fetch(url)).body.decode()
+    found = re.search(r'"token":"([^"]+)"', page)
+    assert found is not None, "the page has no token"
+    return found[1]

@@ -10,7 +10,7 @@ import pytest
 from bokeh.protocol import Protocol
 from bokeh.protocol.message import Message
 from bokeh.protocol.receiver import Receiver
-from bokeh.util.token import generate_jwt_token, generate_session_id
+from bokeh.util.token import generate_session_id
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 import explorer
@@ -18,6 +18,7 @@ from explorer.templates import gallery
 from explorer.views import TraceIndex, steps
 from tests.browser.conftest import Server
 from tests.chromium import WAIT_MS
+from tests.serving import issued_token
 
 pytestmark = pytest.mark.browser
 
@@ -47,7 +48,7 @@ class Reader:
     async def open(self, server: Server) -> None:
         """Open the page, and wait for its first picture."""
         url = server.url.replace("http", "ws") + f"ws?circuit={self.circuit}"
-        token = generate_jwt_token(generate_session_id())
+        token = await issued_token(f"{server.url}?circuit={self.circuit}")
         self.socket = await websocket_connect(url, subprotocols=["bokeh", token], max_message_size=2**26)
         while (await self.hear()).msgtype != "ACK":
             pass

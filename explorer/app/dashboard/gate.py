@@ -21,6 +21,7 @@ from bokeh.protocol.exceptions import ProtocolError
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import match_host
 from bokeh.settings import settings
+from bokeh.util.token import generate_secret_key
 from panel.io.server import DocHandler
 from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
@@ -53,6 +54,8 @@ COMPONENTS = tuple(
 """The components with modules that Panel's handler of components serves; modules of others are static files."""
 STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
 """Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
+IDS = ("bokeh-session-id", "bokeh-token")
+"""Arguments of an address that would name the session of a page; there is a header of the first name too."""
 MAX_SHOWN_CHARS = 100
 MAX_BODY_BYTES = 2**16
 """Maximum size of the body of a request: pages send none. Tornado would keep 100 MB, also of a foreign page's."""
@@ -60,7 +63,7 @@ MAX_BODY_BYTES = 2**16
 MAX_TOKEN_BYTES = 2**18
 """Maximum size of the unpacked content of a session token: headers, cookies and arguments, of up to 64 KiB in all.
 
-Anyone may write a token, since it is not signed. Bokeh unpacks it before it knows the page: 31 kB to 18 MB.
+Whoever may request a page has a signed one, and chooses what is in it: 31 kB may unpack to 18 MB.
 """
 
 
@@ -69,11 +72,24 @@ def guard(application: BokehTornado, option: str) -> None:
 
     `option` is the option of the command line that adds a name.
     """
-    refused = Refused(known_routes(application), application.websocket_origins, option)
+    if application.generate_session_ids:
+        sign_sessions(application)
+    refused = Refused(
+        known_routes(application), application.websocket_origins, option, application.generate_session_ids
+    )
     application.default_router.rules.insert(0, Rule(refused, Refusal))
     application.add_transform(SafeHeaders)
     limited = SimpleNamespace(compress=zlib.compress, decompress=unpack_token)
     bokeh.util.token.zlib = limited  # pyright: ignore[reportAttributeAccessIssue, reportPrivateImportUsage]
+
+
+def sign_sessions(application: BokehTornado) -> None:
+    """Sign the ids and tokens of sessions, so that only those that a page of this process received open a websocket.
+
+    The key is that of `BOKEH_SECRET_KEY`, if it is set, or else a random one.
+    """
+    key = application.secret_key or settings.secret_key_bytes() or generate_secret_key().encode()
+    application._secret_key, application._sign_sessions = key, True
 
 
 def unpack_token(packed: bytes) -> bytes:
@@ -109,10 +125,11 @@ def component_path(component: Any) -> str:
 
 
 class Refused(Matcher):
-    """Matches the requests that are refused, with the status and the reason."""
+    """Matches the requests that are refused, with the status and the reason; names no session in the others."""
 
-    def __init__(self, routes: re.Pattern[str], origins: Iterable[str], option: str) -> None:
+    def __init__(self, routes: re.Pattern[str], origins: Iterable[str], option: str, makes_ids: bool = True) -> None:
         self._routes = routes
+        self._makes_ids = makes_ids
         named = [*origins, *settings.allowed_ws_origin()]
         self._names = {*LOOPBACK_NAMES, *(host_name(origin) for origin in named)}
         self._option = option
@@ -121,6 +138,8 @@ class Refused(Matcher):
         """Return the arguments of `Refusal`; None for a request that is answered. Its body is read afterwards."""
         if isinstance(request.connection, HTTP1Connection):
             request.connection.set_max_body_size(MAX_BODY_BYTES)
+        if self._makes_ids:
+            remove_ids(request)
         hosts = request.headers.get_list("Host")
         if len(hosts) != 1 or not self._is_own_name(host_name(hosts[0])):
             shown = ", ".join(hosts)[:MAX_SHOWN_CHARS] or "no name"
@@ -137,6 +156,18 @@ class Refused(Matcher):
 
     def _is_own_name(self, name: str) -> bool:
         return bool(name) and any(name == own or ("*" in own and match_host(name, own)) for own in self._names)
+
+
+def remove_ids(request: HTTPServerRequest) -> None:
+    """Remove the ids of sessions: whoever gives a reader a link must not choose the session, and then share it.
+
+    A form in the body of a GET request has no arguments either.
+    """
+    for name in IDS:
+        request.arguments.pop(name, None)
+        request.query_arguments.pop(name, None)
+    for header in (IDS[0], "Content-Type") if request.method == "GET" else IDS[:1]:
+        request.headers.pop(header, None)
 
 
 def _arguments(status: int, reason: str) -> dict[str, Any]:

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs the extra ui")
 
+from bokeh.core.types import ID
+from bokeh.util.token import generate_jwt_token, get_session_id
 from tornado.routing import PathMatches, RuleRouter
 from tornado.web import RequestHandler
+from tornado.websocket import websocket_connect
 
 from explorer.app.dashboard.gate import COMPONENTS, MAX_BODY_BYTES, POLICY, component_path, guard
 from explorer.app.dashboard.serving import ServeOptions, make_server
@@ -312,6 +316,50 @@ def test_every_answer_has_the_policy_and_none_is_for_other_origins(client: Clien
     assert "http" not in POLICY
 
 
+def session_of(client: Client, arguments: str = "", form: str | None = None, **headers: str) -> tuple[str, str]:
+    """The token in a page, and the id of its session."""
+    url = f"http://{LOCAL}:{client.port}/?circuit=blackboard{arguments}"
+    content = None if form is None else form.encode()
+    with urlopen(Request(url, content, headers, method="GET"), timeout=PATIENCE) as answer:
+        found = re.search(rb'"token":"([^"]+)"', answer.read())
+    assert found is not None
+    return found[1].decode(), get_session_id(found[1].decode())
+
+
+def test_no_request_chooses_the_session_of_its_page(client: Client) -> None:
+    known, session = session_of(client)
+    pages = [session_of(client, f"&bokeh-session-id={name}") for name in ("EVIL2", session)]
+    pages += [session_of(client, f"&bokeh-token={token}") for token in (known, generate_jwt_token(ID("x")))]
+    pages += [session_of(client, f"&bokeh-token={known}&bokeh-session-id={session}")]
+    pages += [session_of(client, form=f"bokeh-session-id={session}")]
+    pages += [session_of(client, **{"Bokeh-Session-Id": name}) for name in ("EVIL2", session)]
+    assert len({"x", "EVIL2", session, *(found for _, found in pages)}) == len(pages) + 3
+
+
+def test_only_tokens_that_the_server_has_issued_open_a_websocket(client: Client) -> None:
+    token, session = session_of(client)
+    head, _, signature = token.partition(".")
+    forged = [generate_jwt_token(ID(name)) for name in ("EVIL2", session)]
+    forged += [head, f"{head}.", f"{head}.{signature[::-1]}", f"{forged[0]}.{signature}"]
+    forged += [generate_jwt_token(ID(session), secret_key=b"", signed=True)]
+
+    async def first_answers() -> list[Any]:
+        found: list[Any] = []
+        for one in (*forged, token, token):  # a page connects again with its token
+            connection = await websocket_connect(f"ws://{LOCAL}:{client.port}/ws", subprotocols=["bokeh", one])
+            found.append(await asyncio.wait_for(connection.read_message(), timeout=PATIENCE))
+            connection.close()
+            while found[-1] is not None and await connection.read_message() is not None:
+                pass
+        return found
+
+    with ThreadPoolExecutor(1) as thread:
+        *refused, first, second = thread.submit(asyncio.run, first_answers()).result()
+    assert refused == [None] * len(forged)
+    assert "ACK" in first
+    assert "ACK" in second
+
+
 def test_panels_own_command_has_the_same_gate_below_its_prefix() -> None:
     from bokeh.application.application import Application
     from bokeh.application.handlers.directory import DirectoryHandler
@@ -330,6 +378,9 @@ def test_panels_own_command_has_the_same_gate_below_its_prefix() -> None:
     finally:
         bokeh_server.BokehTornado = BokehTornado
     refusals = made.default_router.rules[0].matcher
+    assert made.sign_sessions
+    assert len(made.secret_key) > 40
+    assert made.secret_key != tornado({"/dashboard": Application()}).secret_key
 
     def status(path: str, host: str = LOCAL) -> int:
         request = _request(path)
@@ -352,6 +403,20 @@ def test_panels_own_command_has_the_same_gate_below_its_prefix() -> None:
         *(200, 200),
         *(403, 403),
     ]
+
+
+def test_ids_of_sessions_that_panels_command_was_told_to_expect_are_read() -> None:
+    from bokeh.application.application import Application
+    from bokeh.server.tornado import BokehTornado
+
+    key = b"of another server"
+    made = BokehTornado({"/dashboard": Application()}, secret_key=key, sign_sessions=True, generate_session_ids=False)
+    guard(made, "--allow-websocket-origin")
+    refusals: Any = made.default_router.rules[0].matcher
+    request = _request("/dashboard?bokeh-session-id=x")
+    assert refusals.match(request) is None
+    assert request.arguments == {"bokeh-session-id": [b"x"]}
+    assert made.secret_key == key
 
 
 def test_logins_that_panels_command_was_asked_for_are_answered() -> None:

@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("panel_material_ui", reason="needs the extra ui")
 
 from bokeh.protocol import Protocol
-from bokeh.util.token import generate_jwt_token, generate_session_id
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, websocket_connect
 
 from explorer.app.dashboard import page
@@ -35,7 +34,7 @@ from explorer.errors import CircuitError, UnknownNameError
 from explorer.templates import gallery
 from tests.browser.conftest import Server
 from tests.browser.test_many_readers import Reader
-from tests.serving import running
+from tests.serving import issued_token, running
 from tests.waiting import PATIENCE
 
 NAMES = (
@@ -148,7 +147,7 @@ async def attack(url: str) -> tuple[int, int]:
         await reader.open(server)
         await reader.hear_all()
     before = witness.num_changes
-    token = generate_jwt_token(generate_session_id())
+    token = await issued_token(f"{url}?circuit=blackboard")
     for fragments in FRAGMENTS:
         socket = await websocket_connect(
             url.replace("http", "ws") + "ws?circuit=blackboard", subprotocols=["bokeh", token]
@@ -177,7 +176,7 @@ def test_malformed_messages_end_no_session_and_reach_no_other_one() -> None:
 
 async def announce(url: str, payload: bytes) -> int | None:
     """Announce endlessly many buffers in one message, and send too many; returns the code with which it is closed."""
-    token = generate_jwt_token(generate_session_id())
+    token = await issued_token(f"{url}?circuit=blackboard")
     socket = await websocket_connect(url.replace("http", "ws") + "ws?circuit=blackboard", subprotocols=["bokeh", token])
     await socket.read_message()
     header = {"msgid": "1", "msgtype": "PATCH-DOC", "num_buffers": 10**9}
@@ -260,7 +259,7 @@ async def send_and_watch(url: str) -> tuple[list[int | None], int]:
     witness, codes = Reader("blackboard"), list[int | None]()
     await witness.open(Server(url, Path(), Path()))  # pyright: ignore[reportArgumentType]
     for fragments in EXCESSIVE.values():
-        token = generate_jwt_token(generate_session_id())
+        token = await issued_token(f"{url}?circuit=blackboard")
         path = url.replace("http", "ws") + "ws?circuit=blackboard"
         socket = await websocket_connect(path, subprotocols=["bokeh", token])
         await socket.read_message()

@@ -2,7 +2,10 @@
 
 import asyncio
 import base64
+import hashlib
+import hmac
 import json
+import os
 import subprocess
 import sys
 import time
@@ -20,6 +23,7 @@ from bokeh.protocol.exceptions import ProtocolError
 from bokeh.util.token import generate_session_id, get_token_payload
 from tornado.websocket import websocket_connect
 
+from explorer.app.dashboard import gate
 from explorer.app.dashboard.gate import MAX_TOKEN_BYTES, unpack_token
 from explorer.app.dashboard.serving import ServeOptions
 from explorer.app.ports import LOCAL, free_port
@@ -30,12 +34,17 @@ from tests.browser.test_many_readers import Reader, parts
 from tests.serving import running, wait_for_text
 from tests.waiting import PATIENCE
 
+KEY = b"of this test"
+
 
 def token_of(content: bytes) -> str:
-    """A session token with packed content, as anyone can write one."""
+    """A session token with packed content, as anyone can write one, signed by a key of this test."""
     packed = base64.urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
-    parts = {"session_id": generate_session_id(), "session_expiry": int(time.time()) + 3000, "__bk__zlib_": packed}
-    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
+    session = generate_session_id(secret_key=KEY, signed=True)
+    parts = {"session_id": session, "session_expiry": int(time.time()) + 3000, "__bk__zlib_": packed}
+    token = base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
+    signature = hmac.new(KEY, token.encode(), hashlib.sha256).digest()
+    return f"{token}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
 
 async def connect_with(url: str, tokens: list[str]) -> list[str | bytes | None]:
@@ -51,7 +60,8 @@ async def connect_with(url: str, tokens: list[str]) -> list[str | bytes | None]:
     return said
 
 
-def test_tokens_that_unpack_to_much_are_refused_before_the_first_page() -> None:
+def test_tokens_that_unpack_to_much_are_refused_before_the_first_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "generate_secret_key", KEY.decode)
     port = free_port()
     many = b'{"a":[' + b"[]," * MAX_TOKEN_BYTES + b"0]}"
     cut = zlib.compress(many, 9)[:-100]
@@ -105,7 +115,9 @@ def test_server_log_has_its_address_and_little_of_what_strangers_send(tmp_path: 
     url = f"http://{LOCAL}:{port}/"
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"]
     with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, env=os.environ | {"BOKEH_SECRET_KEY": KEY.decode()}
+        )
     try:
         wait_for_text(process, f"The explorer is at {url}", log, log)
         with urlopen(url) as answer:
