@@ -32,7 +32,7 @@ MAX_NAMES = 5
 """Maximum number of operators that a title names, and of source lines of a call."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
     """Calls and the values that they read; `module` makes a module that computes the state, None if nothing can.
 

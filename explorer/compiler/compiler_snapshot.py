@@ -42,7 +42,7 @@ LevelState = tuple[GraphChange | None, Mapping[str, int]]
 """The change made by a level, None for the first level, and the statistics after it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayersSnapshot(ABC):
     """The layers of a circuit after a step."""
 
@@ -96,7 +96,7 @@ class LayersSnapshot(ABC):
         return (self.circuit()(x).detach(),)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CompiledSnapshot(LayersSnapshot):
     """The layers after a step before folding."""
 
@@ -257,7 +257,7 @@ def reads_of(
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FoldingSnapshot(LayersSnapshot):
     """The layers after a level of folding."""
 

@@ -134,7 +134,7 @@ def _parameters_by_type(layers: Iterable[Layer]) -> Mapping[type, ParameterNode]
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OperatorSnapshot:
     """The circuits after an operator."""
 

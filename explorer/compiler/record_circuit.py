@@ -163,7 +163,7 @@ def _trace(compiler: TorchCompiler, recorder: Recorder, compiled: Any) -> Trace:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CircuitSnapshot:
     """The state of a compiled circuit. The origin of its folded layers is unknown; their reads are known."""
 

@@ -291,7 +291,7 @@ def run_options(
     return options | {"mode": mode, "operators": operators, "layout": layout, "one_by_one": one_by_one}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Recorded:
     """A recorded run: its steps, and what else its trace needs. `source` runs the program that was imported."""
 

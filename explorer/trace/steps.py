@@ -87,7 +87,7 @@ def keep_near_misses(searches: Sequence[AttemptsRefused]) -> KeptNearMisses:
     return KeptNearMisses(tuple(miss for misses in kept.values() for miss in misses), num_over)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Step:
     """One entry of a trace: what was tried, found and done, and the resulting state.
 
@@ -115,6 +115,9 @@ class Step:
     reads: tuple[ReadOrdered, ...] = ()
     notes: tuple[str, ...] = ()
     operator: OperatorApplied | None = None
+
+    def __repr__(self) -> str:
+        return f"Step({self.index}, {self.path!r}: {self.summary})"
 
     @property
     def refusals(self) -> tuple[MatchRefused, ...]:

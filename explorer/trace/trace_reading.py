@@ -34,7 +34,7 @@ from explorer.trace.text import VISIBLE
 from explorer.trace.trace import Trace
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LoadedSnapshot:
     """A state read from a file: everything but the tensors."""
 

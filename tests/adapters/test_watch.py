@@ -48,6 +48,7 @@ def test_states_lead_from_the_captured_program_to_kernels(trace: Trace) -> None:
     final = trace.graph_at(-1).nodes.values()
     assert [record.title for record in final] == ["Input", "linear", "layer_norm + gelu", "linear", "softmax"]
     assert [bool(record.about.get("code")) for record in final] == [False, False, True, False, True]
+    assert max(len(repr(step)) + len(repr(step.snapshot)) for step in trace.steps) < 250  # and not all weights
 
 
 def test_fused_pairs_lead_to_the_compilers_own_list_of_kernels() -> None:

@@ -32,7 +32,7 @@ from explorer.tensor.torch_io.joint import JointGraph
 from explorer.trace import MemoryRecord, NodeRecord
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProgramSnapshot(LevelSnapshot[MemoryRecord]):
     """A program, and the graph that it was lowered from, which has the values of the weights."""
 

@@ -27,7 +27,7 @@ def call_with(module: torch.nn.Module, x: Any) -> torch.Tensor:
     return module(*x) if isinstance(x, tuple) else module(x)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelsSnapshot(LevelSnapshot[MemoryRecord]):
     """A plan, and the circuit that has its numbers."""
 

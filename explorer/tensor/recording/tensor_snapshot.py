@@ -187,7 +187,7 @@ class GraphState:
         return graph
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TensorSnapshot(LevelSnapshot[None]):
     """The state after a step, as a trace asks for it."""
 
