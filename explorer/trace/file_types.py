@@ -273,7 +273,7 @@ STEP = _record(
         "outputs": IDS,
         "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)),
         "part": SIZE,
-        "level": TEXT,
+        "level": _one_of(LEVELS),
         "changed": FLAG,
         "stats": _mapping_of(INTEGER),
         "matches": _list_of(_row(TEXT, ID, IDS, TEXT, _list_of(_row(TEXT, NUMBER)), optional=1)),

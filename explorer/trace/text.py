@@ -12,8 +12,15 @@ if TYPE_CHECKING:
     from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
 
 
-VISIBLE = {code: f"\\x{code:02x}" for code in (*range(10), *range(11, 32), *range(127, 160))}
-"""Control characters as text, but line feeds: a name in a file must not control the terminal."""
+VISIBLE = {
+    **{code: f"\\x{code:02x}" for code in (*range(10), *range(11, 32), *range(127, 160))},
+    **{code: f"\\u{code:04x}" for code in (0x61C, *range(0x200E, 0x2010), *range(0x2028, 0x202F))},
+    **{code: f"\\u{code:04x}" for code in (*range(0x2066, 0x206A), *range(0xD800, 0xE000))},
+}
+"""Characters that a name in a file must not send to a terminal, as text: controls but line feeds, what separates or
+reverses lines, and halves of characters, which cannot be written."""
+CONTROL = {code: text for code, text in VISIBLE.items() if chr(code) != "\t"}
+"""The same without tabs, which messages contain."""
 
 
 def steps_text(steps: Sequence[Step], level: Level, every_step: bool) -> str:

@@ -30,7 +30,7 @@ from explorer.trace.paths import Stage, StepPath
 from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Question, Refusal
 from explorer.trace.steps import KeptNearMisses, MatchRefused, Step
-from explorer.trace.text import VISIBLE
+from explorer.trace.text import CONTROL
 from explorer.trace.trace import Trace
 
 
@@ -67,10 +67,6 @@ class LoadedSnapshot:
     def results(self, x: Any) -> tuple[Any, ...]:
         """Raises: CircuitError: a file holds no tensors."""
         return self.circuit()
-
-
-CONTROL = {code: text for code, text in VISIBLE.items() if chr(code) != "\t"}
-"""Control characters as text, but line feeds and tabs, which messages contain."""
 
 
 def trace_from_json(data: Any, where: str = "trace data") -> Trace:

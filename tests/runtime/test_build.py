@@ -1,5 +1,7 @@
 """The compiled library: where it is kept, and what happens if it cannot be made."""
 
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ import pytest
 
 from explorer.errors import BackendWarning, LoweringError
 from explorer.runtime import choosing, fast
-from explorer.runtime.native import build
+from explorer.runtime.native import build, library as native_library
 from explorer.runtime.native.library import load_library
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
@@ -107,3 +109,98 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(LoweringError, match="could not be compiled into"):
         build.library_path()
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="files have no modes there")
+
+
+@posix
+@has_compiler
+@pytest.mark.parametrize("umask", [0, 0o002, 0o277, 0o777])
+def test_the_cache_is_of_this_user_alone_whatever_the_umask(umask: int, quick: str, tmp_path: Path):
+    before = os.umask(umask)
+    try:
+        library = build.library_path()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(library.parent.stat().st_mode) == 0o700
+    assert not stat.S_IMODE(library.stat().st_mode) & 0o022
+    assert load_functions(library)
+
+
+def load_functions(library: Path) -> object:
+    return native_library._load(library, ("lanes",)).lanes()
+
+
+@posix
+@has_compiler
+def test_a_folder_that_others_can_write_is_refused_and_nothing_is_compiled(quick: str, tmp_path: Path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    for mode in (0o777, 0o770, 0o1777, 0o702):
+        folder.chmod(mode)
+        with pytest.raises(LoweringError, match=r"other users can write .*cache; set CIRCUIT_\w+ to .*chmod go-w"):
+            build.library_path()
+    assert list(folder.iterdir()) == []
+    for mode in (0o755, 0o700):
+        folder.chmod(mode)
+        assert build.library_path().parent == folder
+
+
+@posix
+@has_compiler
+def test_a_library_that_others_can_write_is_compiled_again(quick: str, tmp_path: Path):
+    library = build.library_path()
+    whole = library.read_bytes()
+    library.write_bytes(b"of another user")
+    library.chmod(0o777)
+    assert build.library_path() == library
+    assert library.read_bytes() == whole
+    assert not stat.S_IMODE(library.stat().st_mode) & 0o022
+
+
+@posix
+@has_compiler
+def test_a_folder_or_library_of_another_user_is_refused_and_one_of_root_is_used(
+    quick: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    library = build.library_path()
+    owners = {library: 0, library.parent: 0}
+    own, usual = os.geteuid(), Path.stat
+    monkeypatch.setattr(build.os, "geteuid", lambda: own + 1)
+
+    def stat_of(path: Path, **more: bool) -> os.stat_result:
+        found = usual(path, **more)
+        return os.stat_result([*found[:4], owners.get(path, found.st_uid), *found[5:10]])
+
+    monkeypatch.setattr(Path, "stat", stat_of)
+    assert build.library_path() == library
+    owners[library.parent] = own + 2
+    with pytest.raises(LoweringError, match=rf"cache belongs to another user \(uid {own + 2}\)"):
+        build.library_path()
+    owners |= {library.parent: own + 1, library: own + 2}
+    with pytest.raises(LoweringError, match=r"\.so belongs to another user"):
+        build.library_path()  # what was compiled again belongs to it too, in this test
+    owners[library] = own + 1
+    assert build.library_path() == library
+
+
+@posix
+@has_compiler
+def test_the_default_folder_that_an_earlier_version_made_is_closed(
+    quick: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("CIRCUIT_EXPLORER_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(build.sys, "platform", "linux")
+    folder = tmp_path / "xdg" / "circuit-explorer"
+    folder.mkdir(parents=True)
+    folder.chmod(0o775)
+    assert build.library_path().parent == folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@has_compiler
+def test_a_library_without_a_function_is_named():
+    with pytest.raises(LoweringError, match=r"kernels-\w+\.so have no function no_such; delete the file"):
+        native_library._load(build.library_path(), ("lanes", "no_such"))

@@ -275,3 +275,10 @@ def test_a_refusal_of_a_trace_does_not_control_the_terminal():
         trace_from_json({**data, "rules": escaped(data["rules"])})
     assert "\\x1b[31m" in str(raised.value)
     assert "\x1b" not in str(raised.value)
+
+
+def test_a_step_of_an_unknown_level_is_refused_when_it_is_read():
+    data = json.loads(text_of("conflict"))
+    data["steps"][1]["level"] = "x"
+    with pytest.raises(FileFormatError, match=r"steps\[1\]\.level is 'x'; expected one of compiled, tensor"):
+        trace_from_json(data)

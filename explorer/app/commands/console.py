@@ -3,20 +3,23 @@
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 from typing import Any, TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.measure import measure_renderables
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from explorer.errors import FileFormatError
 from explorer.files import check_writable
 from explorer.packages import NAME
+from explorer.trace.text import CONTROL
 
 RUNS = Path("runs")
 """The folder of what commands write by default."""
@@ -99,7 +102,14 @@ def say_note(message: str) -> None:
 
 
 class _Console(Console):
-    """A console for tables that fit, which reports what could not be written, such as to a full disk."""
+    """A console for tables that fit, which reports what could not be written, such as to a full disk.
+
+    Names in files and of files, in whatever is printed, do not control the terminal.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for one in super().render(renderable, options):
+            yield one if one.control or one.text.isprintable() else Segment(one.text.translate(CONTROL), one.style)
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:

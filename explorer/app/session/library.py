@@ -14,7 +14,7 @@ from typing import Any
 from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file
 from explorer.app.training.checkpoint import FORMAT, Checkpoint
 from explorer.errors import FileFormatError, ValueRangeError, unknown_name
-from explorer.files import count_values, unpack
+from explorer.files import ZIP_MAGIC, count_values, unpack
 from explorer.learning.tables import Column
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
@@ -208,6 +208,8 @@ def _checkpoint_bytes(raw: bytes, where: str) -> int:
     Raises: FileFormatError if it is not an archive; ValueRangeError if it unpacks to too much.
     """
     try:
+        if not raw.startswith(ZIP_MAGIC):  # PyTorch would read an older format, whatever archive follows it
+            raise zipfile.BadZipFile
         with zipfile.ZipFile(BytesIO(raw)) as archive:
             sizes = {entry: entry.file_size for entry in archive.infolist()}
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:

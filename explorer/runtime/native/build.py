@@ -1,7 +1,8 @@
 """The library of native kernels: compiled at first use for the machine that runs it, and kept in a cache.
 
 A library is known by its sources, flags, compiler and processor. It is written to a file of its own and then renamed,
-so that two processes may compile at once and nobody loads a part of one.
+so that two processes may compile at once and nobody loads a part of one. Only a library that no other user can have
+written is loaded (POSIX).
 """
 
 import errno
@@ -11,6 +12,7 @@ import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -37,9 +39,9 @@ class BuildError(LoweringError):
 
 
 def library_path(source: str = "library.cpp") -> Path:
-    """The library compiled from a file of `kernels/`, compiled now if the cache has none.
+    """The library compiled from a file of `kernels/`, compiled now if the cache has none that may be trusted.
 
-    Raises: BuildError with what the compiler said.
+    Raises: BuildError with what the compiler said, or for a cache folder that other users can write.
     """
     compiler = find_compiler()
     command = [*compiler, *FLAGS, NATIVE, str(FOLDER / source)]
@@ -47,10 +49,13 @@ def library_path(source: str = "library.cpp") -> Path:
         "\n".join([*command[:-1], source, _version(tuple(compiler)), _processor(), *_sources()]).encode()
     )
     target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
-    if not target.exists():
+    _make_folder(target.parent)
+    _check_trusted(target.parent)
+    if not target.exists() or why_untrusted(target):
         what = "the native kernels in double precision" if source == DOUBLES else "the native kernels"
         LOGGER.info("compiling %s for this processor, once: about 10 seconds", what)
         _compile(command, target)
+    _check_trusted(target)
     return target
 
 
@@ -73,6 +78,53 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "circuit-explorer"
 
 
+def why_untrusted(path: Path) -> str:
+    """Say why another user may have written a file or folder, or still can; empty if none but root can."""
+    if sys.platform == "win32":
+        return ""
+    found = path.stat()
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"{path} belongs to another user (uid {found.st_uid})"
+    return f"other users can write {path}" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+def _check_trusted(path: Path) -> None:
+    """Check that no other user can write a library or its folder: the code in it is executed. Raises: BuildError."""
+    try:
+        reason = why_untrusted(path)
+    except OSError as error:
+        raise BuildError(f"the native kernels {path} cannot be read: {error.strerror or error}") from error
+    if reason:
+        raise BuildError(
+            f"native kernels are loaded only from where no other user can write, and {reason}; set "
+            f"CIRCUIT_EXPLORER_CACHE to a folder of your own, or if it is yours: chmod go-w {shlex.quote(str(path))}"
+        )
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder, for this user alone, whatever the umask; earlier versions let its group write the default one.
+
+    Raises: BuildError if that is not possible.
+    """
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+            folder.chmod(stat.S_IRWXU)
+        elif not os.environ.get("CIRCUIT_EXPLORER_CACHE") and why_untrusted(folder):
+            folder.chmod(stat.S_IRWXU)
+    except PermissionError:
+        return  # the default one is not this user's: `_check_trusted` says so
+    except OSError as error:
+        raise _not_writable(folder, error) from error
+
+
+def _not_writable(folder: Path, error: OSError) -> BuildError:
+    return BuildError(
+        f"the native kernels could not be compiled into {folder}: {error}; "
+        "set CIRCUIT_EXPLORER_CACHE to a folder that can be written"
+    )
+
+
 def _sources() -> list[str]:
     paths = sorted(path for path in FOLDER.iterdir() if path.suffix in (".cpp", ".h"))
     return [header(), *(path.read_text(encoding="utf-8") for path in paths)]
@@ -84,21 +136,24 @@ NO_SPACE = os.strerror(errno.ENOSPC)
 
 def _compile(command: list[str], target: Path) -> None:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="compiling-") as folder:
             made = Path(folder) / target.name
+            Path(folder).chmod(stat.S_IRWXU)
             Path(folder, HEADER).write_text(header(), encoding="utf-8")
+            Path(folder, HEADER).chmod(0o600)
             done = subprocess.run(
                 [*command, "-I", folder, "-o", str(made)],
                 capture_output=True,
                 text=True,
                 timeout=TIMEOUT_S,
                 check=False,
+                umask=-1 if sys.platform == "win32" else 0o077,
             )
             if done.returncode or not made.exists():
                 said = done.stderr.strip()[-800:] or f"it ended with exit status {done.returncode} and no message"
                 full = "; set CIRCUIT_EXPLORER_CACHE to a folder with more space" if NO_SPACE in said else ""
                 raise BuildError(f"{command[0]} could not compile the native kernels: {said}{full}")
+            made.chmod(0o755)
             made.replace(target)
     except subprocess.TimeoutExpired as error:
         raise BuildError(
@@ -106,10 +161,7 @@ def _compile(command: list[str], target: Path) -> None:
             "try again when the machine is less busy"
         ) from error
     except OSError as error:
-        raise BuildError(
-            f"the native kernels could not be compiled into {target.parent}: {error}; "
-            "set CIRCUIT_EXPLORER_CACHE to a folder that can be written"
-        ) from error
+        raise _not_writable(target.parent, error) from error
 
 
 @cache

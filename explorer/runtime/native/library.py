@@ -70,6 +70,8 @@ def _load(path: Path, names: tuple[str, ...]) -> ctypes.CDLL:
     except OSError as error:
         raise BuildError(f"the native kernels {path} cannot be loaded: {error}; delete the file") from error
     for name in names:
-        function = getattr(library, name)
+        function = getattr(library, name, None)
+        if function is None:
+            raise BuildError(f"the native kernels {path} have no function {name}; delete the file")
         function.argtypes, function.restype = SIGNATURES[name]
     return library

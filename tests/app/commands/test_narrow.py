@@ -4,10 +4,12 @@ import io
 import sys
 
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
-from explorer.app.commands.console import fit, notes, results, say_note
+from explorer.app.commands.console import fit, notes, print_text, results, say_error, say_note
 from explorer.errors import FileFormatError
 
 ROWS = (
@@ -58,3 +60,23 @@ def test_closed_standard_output_is_a_typed_error_and_closed_standard_error_is_si
     monkeypatch.setattr(sys, "stderr", None)
     say_note("nobody reads it")
     assert not notes().is_terminal
+
+
+def test_names_do_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b]0;owned\x07\x1b[31m\u202e\u2066\x9b2J\x7f\udc80\u2028z"
+    table = Table(title=Text(hostile))
+    table.add_column(Text(hostile))
+    table.add_row(Text(hostile))
+    say_note(hostile)
+    say_error(hostile)
+    print_text(hostile)
+    results().print(table)
+    results().print(Padding(Group(Text(hostile)), 1))
+    captured = capsys.readouterr()
+    for text, count in ((captured.out, 5), (captured.err, 2)):
+        assert all(char.isprintable() or char == "\n" for char in text)
+        shown = "".join(text.split("\n"))
+        for part in (r"\x1b[31m\u202e\u2066", r"\x7f\udc80\u2028z"):
+            assert shown.count(part) >= count - 2  # a cell may be folded anywhere
+    print_text("one\n  two ä 界 →")
+    assert capsys.readouterr().out == "one\n  two ä 界 →\n"

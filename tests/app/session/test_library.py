@@ -357,6 +357,21 @@ def test_an_uploaded_checkpoint_opens_with_its_columns_and_reads_no_other_file(t
         Library(files=(path,)).open("people.pt")
 
 
+def test_a_checkpoint_of_an_older_format_with_an_archive_behind_it_is_refused(tmp_path: Path) -> None:
+    state = TorchCompiler().compile(load_named("conflict")).leaf_state()
+    path, small = tmp_path / "learned.pt", BytesIO()
+    Checkpoint("conflict", {}, "digits", state).save(path)
+    torch.save(torch.load(path), path, _use_new_zipfile_serialization=False)
+    with zipfile.ZipFile(small, "w") as archive:
+        archive.writestr("data.pkl", b"")
+    path.write_bytes(path.read_bytes() + small.getvalue())
+    with pytest.raises(FileFormatError, match="is not a circuit-explorer checkpoint"):
+        Library().upload("learned.pt", path.read_bytes())
+    with pytest.raises(FileFormatError, match="is not a circuit-explorer checkpoint"):
+        Library(tmp_path).open("learned.pt")
+    assert isinstance(Library(files=(path,)).open("learned.pt"), Circuit)
+
+
 def test_the_structure_of_a_checkpoint_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     state = TorchCompiler().compile(load_named("conflict")).leaf_state()
     path = tmp_path / "learned.pt"
