@@ -119,9 +119,10 @@ def test_back_ends_an_opening_but_no_other_work(opened: Callable[[str], Page]) -
 
 def test_an_action_while_another_trace_is_opened_does_not_end_the_opening(opened: Callable[[str], Page]) -> None:
     page = opened(CONFLICT)
-    page.made.workspace.open(ViewState(circuit="hmm"))
+    options = CompilerOptions(max_rounds=7)  # one that no session of another test shares, which opens at once
+    page.made.workspace.open(ViewState(circuit="hmm", options=options))
     page.session.go(3)
-    assert page.work() == [(f"{CONFLICT}&step=3", False), ("?circuit=hmm", False)]
+    assert page.work() == [(f"{CONFLICT}&step=3", False), ("?circuit=hmm&max_rounds=7", False)]
 
 
 def test_the_address_of_what_cannot_be_opened_is_replaced(opened: Callable[[str], Page]) -> None:
