@@ -187,6 +187,9 @@ def test_a_pair_is_fused_with_its_score_or_was_never_tried(trace: Trace) -> None
     assert dict(fused.judged[-1].score)["memory"] == 2048
     first = trace.why_not_fused(ids["op1"], ids["op3"]).judged[0]
     assert (first.verdict, first.reason) == (Verdict.REFUSED, "intermediate nodes between node1 & node2")
+    later = trace.why_not_fused(ids["op1"], ids["op3"]).judged[-1]
+    said = "in this round, with the nodes between them; alone they were refused before: "
+    assert (later.verdict, later.reason) == (Verdict.FUSED, f"{said}intermediate nodes between node1 & node2")
     assert trace.why_not_fused(ids["op6"], ids["op7"]).verdict is Verdict.NEVER_TRIED
     with pytest.raises(UnknownNameError, match="no step has both node 999"):
         trace.why_not_fused(999, ids["op7"])
