@@ -177,7 +177,12 @@ def test_the_code_says_which_values_a_kernel_keeps_in_buffers(trace: Trace) -> N
 def test_lineage_leads_from_a_kernel_to_the_captured_program(trace: Trace) -> None:
     number, _ = next(item for item in trace.graph_at(-1).nodes.items() if item[1].title == "layer_norm + gelu")
     captured = trace.graph_at("capture").nodes
-    assert [captured[one].title for one in trace.lineage(number).symbolic] == ["layer_norm", "gelu"]
+    lineage = trace.lineage(number)
+    assert [captured[one].title for one in lineage.symbolic] == ["layer_norm", "gelu"]
+    line = inspect.getsourcelines(Head.forward)[1] + 1
+    where = f"models.py:{line}: hidden = nn.functional.gelu(self.norm(self.up(x)))"
+    assert lineage.named == tuple(f"{one} {captured[one].title}, {where}" for one in lineage.symbolic)
+    assert f"\n    {lineage.named[0]}\n" in str(lineage)
 
 
 def test_a_pair_is_fused_with_its_score_or_was_never_tried(trace: Trace) -> None:
