@@ -80,7 +80,8 @@ class Lineage(Printable):
     layers of the symbolic circuit, or imported operators. `first_step` and `last_step` are the steps after which it
     exists. `now` are the nodes at the end that hold its value, each with the slice (None: not folded); `inside` are
     those that it became part of where no node holds its value any more. `made_of` has, for each operator that made
-    the symbolic layers, the last one first, the layers of its operands.
+    the symbolic layers, the last one first, the layers of its operands. `named` are the symbolic nodes with their
+    titles and lines of the user's program, where these are known.
     """
 
     node: int
@@ -94,6 +95,7 @@ class Lineage(Printable):
     now: tuple[Slot, ...]
     inside: tuple[Slot, ...] = ()
     made_of: tuple[MadeOf, ...] = ()
+    named: tuple[str, ...] = ()
 
     @property
     def end(self) -> str:
@@ -110,6 +112,7 @@ class Lineage(Printable):
 
         lines = [f"node {self.node}: exists from step {self.first_step} to step {self.last_step}"]
         lines.append(f"  {self.origins}: {ids(self.symbolic) or 'none'}")
+        lines += [f"    {one}" for one in self.named[:12]]
         lines += [f"  {one}" for one in self.made_of]
         lines += [f"  made by {origin}" for origin in self.made_by]
         lines += [f"  parameters changed by {origin}" for origin in self.parameter_changes]

@@ -1,6 +1,6 @@
 """The origin of a node and what became of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -44,7 +44,16 @@ class Lineages:
             changes,
             *self._ends(node),
             self.made_of(symbolic, last),
+            tuple(self._named(symbolic)),
         )
+
+    def _named(self, symbolic: Sequence[int]) -> Iterator[str]:
+        """The operators that were captured, with the lines of the user's program that they come from."""
+        captured = self.steps[start_of(self.steps)].snapshot.graph.nodes
+        for node in symbolic:
+            about = getattr(captured.get(node), "about", {})
+            if source := about.get("source", ""):
+                yield f"{node} {captured[node].title}, {source}"
 
     def made_of(self, layers: Sequence[int], last: int) -> tuple[MadeOf, ...]:
         """The operators up to a step that made layers, the last one first, each with the layers of its operands."""

@@ -177,7 +177,12 @@ def test_the_code_says_which_values_a_kernel_keeps_in_buffers(trace: Trace) -> N
 def test_lineage_leads_from_a_kernel_to_the_captured_program(trace: Trace) -> None:
     number, _ = next(item for item in trace.graph_at(-1).nodes.items() if item[1].title == "layer_norm + gelu")
     captured = trace.graph_at("capture").nodes
-    assert [captured[one].title for one in trace.lineage(number).symbolic] == ["layer_norm", "gelu"]
+    lineage = trace.lineage(number)
+    assert [captured[one].title for one in lineage.symbolic] == ["layer_norm", "gelu"]
+    line = inspect.getsourcelines(Head.forward)[1] + 1
+    where = f"models.py:{line}: hidden = nn.functional.gelu(self.norm(self.up(x)))"
+    assert lineage.named == tuple(f"{one} {captured[one].title}, {where}" for one in lineage.symbolic)
+    assert f"\n    {lineage.named[0]}\n" in str(lineage)
 
 
 def test_a_pair_is_fused_with_its_score_or_was_never_tried(trace: Trace) -> None:
@@ -187,6 +192,9 @@ def test_a_pair_is_fused_with_its_score_or_was_never_tried(trace: Trace) -> None
     assert dict(fused.judged[-1].score)["memory"] == 2048
     first = trace.why_not_fused(ids["op1"], ids["op3"]).judged[0]
     assert (first.verdict, first.reason) == (Verdict.REFUSED, "intermediate nodes between node1 & node2")
+    later = trace.why_not_fused(ids["op1"], ids["op3"]).judged[-1]
+    said = "in this round, with the nodes between them; alone they were refused before: "
+    assert (later.verdict, later.reason) == (Verdict.FUSED, f"{said}intermediate nodes between node1 & node2")
     assert trace.why_not_fused(ids["op6"], ids["op7"]).verdict is Verdict.NEVER_TRIED
     with pytest.raises(UnknownNameError, match="no step has both node 999"):
         trace.why_not_fused(999, ids["op7"])

@@ -9,7 +9,7 @@ from explorer.adapters.inductor.steering import parts_of
 from explorer.adapters.timeline import Candidate, Merge, Parts, Round
 from explorer.trace import FITS, NO_REASON
 
-MERGED_LATER = "{reason} (the first answer: both were merged in this round, with what lies between)"
+MERGED_LATER = "in this round, with the nodes between them; alone they were refused before: {reason}"
 TAKEN_FIRST = "another pair with one of the two was fused first"
 Pair = tuple[str, str]
 
