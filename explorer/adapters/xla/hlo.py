@@ -13,7 +13,7 @@ COMPUTATION = re.compile(r"(ENTRY )?%?([\w.\-]+)[ (].*\{$")
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}()\[\],]')
 """Strings, brackets and commas; a string that does not end reaches the end of the text."""
 COMMENT = re.compile(r"/\*[^*]*\*/")
-ARRAY = re.compile(r"\b([a-z]([a-z0-9]*))\[((?:<=)?\d{1,18}(?:,(?:<=)?\d{1,18})*)?\](\{[^}]*\})?")
+ARRAY = re.compile(r"\b([a-z]([a-z0-9]*))\[((?:<=)?\d{1,18}(?:,(?:<=)?\d{1,18})*)?\](\{[^{}]*\})?")
 SETTING = re.compile(r'\b(\w+)=(?:"((?:[^"\\]|\\.)*+)"|(\w+))')
 TABLE_ROW = re.compile(r"(\d{1,18}) (.*)")
 NAME = re.compile(r"[\w.\-]+")

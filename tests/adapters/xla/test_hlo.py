@@ -90,6 +90,12 @@ def test_long_lines_take_time_in_proportion_to_their_length(piece):
     check_consistent(parse_hlo(f"ENTRY %main () -> f32[] {{\n{line}\n%b = ({line}\n{line[5:]}\n}}\n{line} {{", {}))
 
 
+def test_a_tuple_of_layouts_that_do_not_end_takes_time_in_proportion_to_its_length():
+    one = instruction(f"%a = ({'f32[1]{' * 150_000}) add()")  # it took minutes
+    assert len(one.results) == 150_000
+    assert set(one.layouts) == {""}
+
+
 @given(st.data())
 @examples(300)
 def test_mutated_text_is_read_without_an_error(data):
