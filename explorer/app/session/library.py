@@ -35,6 +35,8 @@ VALUE_BYTES, PICKLE_BYTES = 80, 80
 MAX_PARAMETERS = 200_000_000
 MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
 """Bounds on circuits from files and uploads: numbers in their parameters, units in a layer, variables."""
+MAX_LOGIC_VARIABLES = 10_000
+"""For logic files, where a few bytes declare many: each becomes layers, in about 0.2 ms."""
 NAME_IT = "start the explorer with the file's name instead"
 """What to do with a large file: one that is named on the command line has no limits but its format's."""
 UPLOAD = " (upload)"
@@ -169,7 +171,7 @@ def item_of_bytes(raw: bytes, where: str) -> Item:
     """Read a circuit, trace or logic file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
     if is_logic_file(where):
         formula = logic_of_bytes(raw, where)
-        _check_variables(formula.num_variables, where)
+        _check_variables(formula.num_variables, where, MAX_LOGIC_VARIABLES)
         item = build_circuit(formula, assume_deterministic=True)  # to look at, whatever it is
     else:
         item = circuit_or_trace(raw, where, MAX_UNPACKED_UPLOAD_BYTES, MAX_UPLOAD_VALUES)
@@ -245,6 +247,6 @@ def _check_size(circuit: Circuit, where: str) -> None:
         raise ValueRangeError(f"{where} has a layer of {widest:,} units; at most {MAX_UNITS:,} are read")
 
 
-def _check_variables(count: int, where: str) -> None:
-    if count > MAX_VARIABLES:
-        raise ValueRangeError(f"{where} has {count:,} variables; at most {MAX_VARIABLES:,} are read")
+def _check_variables(count: int, where: str, most: int = MAX_VARIABLES) -> None:
+    if count > most:
+        raise ValueRangeError(f"{where} has {count:,} variables; at most {most:,} are read: {NAME_IT}")

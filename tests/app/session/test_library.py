@@ -415,3 +415,8 @@ def test_inputs_have_the_names_of_their_columns_in_pictures(tmp_path: Path) -> N
     every = ", ".join(names)
     assert [[node.get("plate", {}).get("shape") for node in found] for found in (before, after)] == [[every], [every]]
     assert [node["detail"] for node in boxes] == [f"#{number} {name} → 2" for number, name in enumerate(names)]
+
+
+def test_a_few_bytes_of_a_logic_file_declare_no_more_variables_than_are_built_soon() -> None:
+    with pytest.raises(ValueRangeError, match="90,000 variables; at most 10,000 are read: start the explorer with"):
+        item_of_bytes(b"nnf 1 0 90000\nA 0\n", "true.nnf")
