@@ -312,5 +312,5 @@ def _trace(name: str, config: Form, circuit: Form) -> Form:
     return _record({"rules": _list_of(_named("rule", RULE)), "circuit": circuit, **rows}, OTHERS)
 
 
-CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS})))
+CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS}, {"columns": _list_of(TEXT)})))
 OPERATOR_TRACE = _trace("operator", OPERATOR_CONFIG, _is("null", "null", type(None)))

@@ -21,6 +21,7 @@ from explorer.trace import (
     record_of,
     title_of,
 )
+from explorer.trace.text import VISIBLE
 from explorer.views.states import ABSENT, IntArray, NodeTable, State, fold_state, folds_of, state_of
 from explorer.views.words import plural
 from explorer_widgets.schema import Change
@@ -274,9 +275,9 @@ class TraceIndex:
     @cached_property
     def columns(self) -> Sequence[str]:
         """The names of the variables if these are columns of a table, and so no pixels of an image."""
-        if self.trace.subject is not None:
-            return self.trace.subject.columns
-        return tuple(map(str, (self.trace.circuit_json or {}).get("columns", ())))
+        subject = self.trace.subject
+        names = (self.trace.circuit_json or {}).get("columns", ()) if subject is None else subject.columns
+        return tuple(name.translate(VISIBLE) for name in names)
 
     @cached_property
     def rules(self) -> Mapping[str, RuleDescription]:

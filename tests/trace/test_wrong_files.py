@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cache
 from itertools import islice
 from typing import Any
+from xml.dom import minidom
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ from explorer.templates import gallery
 from explorer.trace.file_types import READ_KINDS
 from explorer.trace.trace_files import trace_to_json
 from explorer.trace.trace_reading import trace_from_json
-from explorer.views import TraceIndex
+from explorer.views import TraceIndex, picture, static_svg
 from explorer.views.closeup.parameters import _expression
 from explorer.views.fold_level import READS
 from tests.fuzzing import seeded
@@ -282,3 +283,19 @@ def test_a_step_of_an_unknown_level_is_refused_when_it_is_read():
     data["steps"][1]["level"] = "x"
     with pytest.raises(FileFormatError, match=r"steps\[1\]\.level is 'x'; expected one of compiled, tensor"):
         trace_from_json(data)
+
+
+@pytest.mark.parametrize("columns", [5, "abc", [1], None])
+def test_columns_that_are_no_names_are_refused_when_a_trace_is_read(columns: object):
+    data = json.loads(text_of("conflict"))
+    data["circuit"]["columns"] = columns
+    with pytest.raises(FileFormatError, match=r"circuit\.columns"):
+        trace_from_json(data)
+
+
+def test_columns_with_control_characters_are_drawn_as_text():
+    data = json.loads(text_of("conflict"))
+    data["circuit"]["columns"] = ["a\x1b[31m\0", "<b>"]
+    drawn = static_svg(picture(TraceIndex(trace_from_json(data)), 0, group_by="none"))
+    assert minidom.parseString(drawn.encode()).documentElement is not None
+    assert "a\\x1b[31m\\x00" in drawn
