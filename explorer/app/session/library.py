@@ -13,7 +13,7 @@ from typing import Any
 
 from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file
 from explorer.app.training.checkpoint import FORMAT, Checkpoint
-from explorer.errors import FileFormatError, ValueRangeError, unknown_name
+from explorer.errors import FileFormatError, UnknownNameError, ValueRangeError, unknown_name
 from explorer.files import ZIP_MAGIC, count_values, unpack
 from explorer.learning.tables import Column
 from explorer.symbolic import Circuit, circuit_from_json
@@ -62,6 +62,7 @@ class Library:
     built: Mapping[str, Item] = field(default_factory=dict[str, Item])
     uploads: dict[str, Item] = field(default_factory=dict[str, Item])
     _upload_bytes: dict[str, int] = field(default_factory=dict[str, int])
+    _dropped: set[str] = field(default_factory=set[str])
     _columns: dict[str, tuple[Column, ...]] = field(default_factory=dict[str, tuple[Column, ...]])
 
     def names(self) -> tuple[str, ...]:
@@ -85,6 +86,11 @@ class Library:
         if name in self.built:
             return self.built[name]
         path = self._paths().get(name)
+        if path is None and name in self._dropped:
+            raise UnknownNameError(
+                f"{name} is not kept any more: a session keeps its newest uploads, at most {MAX_UPLOADS} in about "
+                f"{MAX_SESSION_BYTES // 2**20:,} MB; upload it again"
+            )
         if path is None:
             raise unknown_name("circuit or trace", name, self.names())
         if path in self.files:  # the user named it: no limits
@@ -110,6 +116,7 @@ class Library:
         for known in (free, *self.uploads):
             if known == free or self._is_full(read.num_bytes):
                 self._drop(known)
+        self._dropped.discard(free)
         self.uploads[free], self._upload_bytes[free], self._columns[free] = read.item, read.num_bytes, read.columns
         return free
 
@@ -119,6 +126,7 @@ class Library:
     def _drop(self, name: str) -> None:
         for kept in (self.uploads, self._upload_bytes, self._columns):
             kept.pop(name, None)
+        self._dropped.add(name)
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """The columns of the table that the circuit of a name was trained on, once it was opened; otherwise none."""

@@ -237,8 +237,10 @@ def test_the_oldest_uploads_are_dropped_when_a_session_has_too_many(
     monkeypatch.setattr(library, "MAX_SESSION_BYTES", 2 * library.read_limited(raw, "c.json").num_bytes)
     found.upload("5.json", raw)
     assert list(found.uploads) == ["2.json", "5.json"]
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(UnknownNameError, match=r"3\.json is not kept any more: .*; upload it again"):
         found.open("3.json")
+    found.upload("3.json", raw)
+    assert isinstance(found.open("3.json"), Trace)
 
 
 def test_a_formula_of_too_many_variables_is_refused_before_it_is_built() -> None:
