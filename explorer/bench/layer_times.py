@@ -194,7 +194,7 @@ def _time_calls(begun: MeasurementRun, trace: Trace, step: int, x: Tensor) -> Ti
     assert isinstance(snapshot, KernelsSnapshot)
     backend = snapshot.circuit().backend
     assert isinstance(backend, StepBackend)
-    if not begun.has_only(CPU):
+    if not begun.keep_only(CPU):
         return (), False
     groups = _Groups(begun, snapshot, backend.program, x, step)
     repeated = begun.repeat(groups.sections(), lambda repeated: tuple(groups.timings(repeated))[:1])

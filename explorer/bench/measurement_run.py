@@ -161,8 +161,8 @@ class MeasurementRun:
         """Whether there is time to prepare something else to be timed."""
         return self.seconds < PREPARE_SHARE * self.settings.total_seconds
 
-    def has_only(self, device: str) -> bool:
-        """Whether the one device that can run the trace is timed; the other ones get the reason that they are not."""
+    def keep_only(self, device: str) -> bool:
+        """Give all devices but the one that can run the trace the reason for no times; return whether that one is timed."""
         reason = f"this trace runs on {NAMES.get(device, device)} only"
         self.missing |= {other: reason for other in self.devices if other != device}
         return device in self.devices

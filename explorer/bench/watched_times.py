@@ -28,7 +28,7 @@ def time_watched(begun: MeasurementRun, trace: Trace, step: int) -> Timed:
     snapshot = trace.steps[step].snapshot
     assert isinstance(snapshot, WatchedSnapshot)
     candidate = Reference(begun, trace, None, 1).candidate(step)
-    if not begun.has_only(candidate.only_on):
+    if not begun.keep_only(candidate.only_on):
         return (), False
     device, threads = candidate.only_on, begun.settings.num_threads
     made = program(candidate.build(), candidate.arguments, FORWARD, device)

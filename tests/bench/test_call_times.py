@@ -46,7 +46,7 @@ def test_a_device_without_kernels_gets_the_reason(digits):
     assert layer_times._time_calls(begun, digits, 0, digits.examples[0]) == ((), False)
     assert begun.missing == {CUDA: "this trace runs on the CPU only"}
     begun = MeasurementRun(Settings(devices=(CPU, CUDA)), (CPU, CUDA), {})
-    assert begun.has_only(CPU)
+    assert begun.keep_only(CPU)
     assert begun.missing == {CUDA: "this trace runs on the CPU only"}
 
 

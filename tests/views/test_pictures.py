@@ -251,7 +251,7 @@ def test_a_step_without_matches_reports_the_closest_pattern():
     )
 
 
-def test_the_legend_has_only_entries_that_occur():
+def test_the_legend_keep_only_entries_that_occur():
     roles = [(item["channel"], item["role"]) for item in picture(index_of("blackboard"), 3).view["legend"]]
     assert roles == snapshot(
         [
@@ -290,7 +290,7 @@ def test_unknown_names_are_typed_errors_that_list_the_known_ones(arguments, mess
         picture(index_of("blackboard"), **arguments)
 
 
-def test_a_picture_has_only_json_types():
+def test_a_picture_keep_only_json_types():
     view = picture(index_of("near-misses"), 3, "side", "memory", near_misses="Candecomp").view
     assert json.loads(json.dumps(view)) == view
 

@@ -289,7 +289,7 @@ def batch_norm_below_slice(node: Apply) -> Rewrite:
 CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
 
 
-def _has_only_such_users(variable: Variable, node: Apply) -> bool:
+def _keep_only_such_users(variable: Variable, node: Apply) -> bool:
     """Return whether all users of a variable are conversions of the same kind as a node."""
     return all(reader is not None and reader.op.target is node.op.target for reader, _ in variable.clients)
 
@@ -297,7 +297,7 @@ def _has_only_such_users(variable: Variable, node: Apply) -> bool:
 @sink_code.rule(CONVERSIONS, above=TRANSPOSES, exactness=Exactness.EXACT)
 def transpose_below_conversion(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below a conversion."""
-    if node.op.target is q.quantize_op and not _has_only_such_users(node.inputs[0], node):
+    if node.op.target is q.quantize_op and not _keep_only_such_users(node.inputs[0], node):
         return Declined("the transposed tensor has other users in floating point", above)
     return replace_with(node, permute(reapply(node, [above.inputs[0]]), axis_order(above)))
 
@@ -305,7 +305,7 @@ def transpose_below_conversion(node: Apply, above: Apply) -> Rewrite:
 @sink_code.rule([q.quantize_op], above=RESHAPES, exactness=Exactness.EXACT)
 def reshape_below_quantize(node: Apply, above: Apply) -> Rewrite:
     """Move a reshape below a quantize."""
-    if not _has_only_such_users(node.inputs[0], node):
+    if not _keep_only_such_users(node.inputs[0], node):
         return Declined("the reshaped tensor has other users in floating point", above)
     return replace_with(node, reshape(reapply(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
