@@ -162,7 +162,7 @@ class MeasurementRun:
         return self.seconds < PREPARE_SHARE * self.settings.total_seconds
 
     def keep_only(self, device: str) -> bool:
-        """Give all devices but the one that can run the trace the reason for no times; return whether that one is timed."""
+        """Note for all devices but this one why they have no times; return whether it is timed itself."""
         reason = f"this trace runs on {NAMES.get(device, device)} only"
         self.missing |= {other: reason for other in self.devices if other != device}
         return device in self.devices
