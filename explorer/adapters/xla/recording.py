@@ -1,4 +1,4 @@
-"""`watch_xla`: the dump of a compilation by XLA as a trace."""
+"""`watch_xla`: the dump of a compilation by XLA, the states of a module and the log of its fusion pass, as a trace."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,14 +14,14 @@ from typing import Any
 from explorer import errors
 from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.adapters.timeline import Timeline, changes_between, first_refusal
-from explorer.adapters.xla.dump import FIRST, LAST, Dump, find_dump, read_text
-from explorer.adapters.xla.fusion_log import FusionRun
+from explorer.adapters.xla.fusion_log import FusionRun, parse_log
 from explorer.adapters.xla.hlo import HloModule, Instruction, parse_hlo
 from explorer.adapters.xla.states import HloStates, round_of
-from explorer.errors import FileFormatError, UnknownNameError, UserCodeError
+from explorer.errors import FileFormatError, UnknownNameError, UserCodeError, unknown_name
+from explorer.files import read_bytes
 from explorer.levels import Change, Recorded, pause_garbage_collection, run_options
 from explorer.packages import require
-from explorer.trace import WATCHED, Recorder, RuleDescription, Trace
+from explorer.trace import WATCHED, Recorder, RuleDescription, Stage, Trace
 
 FUNCTION = re.compile(r"(.+\.py):(\w+)")
 LOGGING = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "instruction_fusion=5"}
@@ -40,6 +41,26 @@ PURPOSES: Mapping[str, str] = {
     "layout-assignment": "Choose the order of axes in memory.",
 }
 """The purposes of passes that change most programs."""
+STATE = re.compile(
+    r"(module_\d+\.(.+?))\.(?:(\d{4,9})\.(.+?)\.after_(.+?)(?:\.before_.+)?|(before|.*after)_optimizations)\.txt"
+)
+"""The name of the file of a state: `module_0001.jit_f.0033.PIPELINE.after_PASS.before_PASS.txt`."""
+START = "pipeline-start"
+"""Named as the pass by the state before a pipeline, although it is not a pass."""
+TOP = "HLO_passes"
+"""The start of the names of the pipelines that no other one contains."""
+FIRST, LAST = "before optimizations", "after optimizations"
+HOW = "make a dump with XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_pass_re=.*'"
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """The states of a module as paths of passes and files, in order; `others` are the further modules of the dump."""
+
+    name: str
+    files: list[tuple[tuple[Stage | str, ...], Path]]
+    runs: list[FusionRun]
+    others: list[str]
 
 
 def watch_xla(source: str | Path, module: str = "") -> Trace:
@@ -56,15 +77,15 @@ def watch_xla(source: str | Path, module: str = "") -> Trace:
     """
     found = FUNCTION.fullmatch(str(source))
     if found is None:
-        return _trace(find_dump(Path(source), module), "", {}, "XLA")
+        return _trace(_find_dump(Path(source), module), "", {}, "XLA")
     file = Path(found[1]).resolve()
     if not file.is_file():
         raise UnknownNameError(f"file not found: {found[1]!r}; the form is FILE.py:FUNCTION")
     require("watching XLA", "watch", "jax")
     with TemporaryDirectory() as folder:
         version = _run(file, found[2], Path(folder))["version"]
-        lines = {f"{file.name}:{n}": text.strip() for n, text in enumerate(read_text(file).splitlines(), 1)}
-        return _trace(find_dump(Path(folder), module), found[2], lines, f"XLA, jax {version}")
+        lines = {f"{file.name}:{n}": text.strip() for n, text in enumerate(_read_text(file).splitlines(), 1)}
+        return _trace(_find_dump(Path(folder), module), found[2], lines, f"XLA, jax {version}")
 
 
 def _run(file: Path, name: str, folder: Path) -> Mapping[str, Any]:
@@ -76,14 +97,54 @@ def _run(file: Path, name: str, folder: Path) -> Mapping[str, Any]:
         code = subprocess.run(command, env=environment, stderr=stream, check=False).returncode
     where = f"{file.name}:{name}"
     if not told.is_file():
-        _, begins, trace = read_text(output).rpartition("Traceback (most recent call last)")
+        _, begins, trace = _read_text(output).rpartition("Traceback (most recent call last)")
         raise UserCodeError(
             f"{where}: its process ended with code {code}; its last output:\n{(begins + trace)[-4_000:]}"
         )
-    result = json.loads(read_text(told))
+    result = json.loads(_read_text(told))
     if "error" in result:
         raise getattr(errors, result["error"])(f"{where}: {result['message']}")
     return result
+
+
+def _find_dump(folder: Path, module: str) -> Dump:
+    """Find the files of a module, by default those of the largest.
+
+    Raises: UnknownNameError for an unknown folder or module; FileFormatError if the folder has no state.
+    """
+    if not folder.is_dir():
+        raise UnknownNameError(f"folder not found: {str(folder)!r}; {HOW}, or name FILE.py:FUNCTION")
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    found: dict[str, list[tuple[re.Match[str], Path]]] = {}
+    for path in paths:
+        if (match := STATE.fullmatch(path.name)) is not None:
+            found.setdefault(match[1], []).append((match, path))
+    if not found:
+        raise FileFormatError(
+            f"{folder} has no state of XLA, such as module_0001.jit_f.before_optimizations.txt; {HOW}"
+        )
+    named = [name for name, files in found.items() if module in ("", name, files[0][0][2])]
+    if not named:
+        raise unknown_name("module", module, list(found))
+    chosen = max(named, key=lambda name: sum(path.stat().st_size for _, path in found[name]))
+    rounds: dict[str, int] = {}
+    files: dict[int, tuple[tuple[Stage | str, ...], Path]] = {}
+    for match, path in found[chosen]:
+        number, pipeline, name = match[3], match[4], match[5]
+        if name == START:
+            rounds[pipeline] = rounds.get(pipeline, 0) + 1
+        elif number is None:
+            files[-1 if match[6] == "before" else 10**9] = ((FIRST if match[6] == "before" else LAST,), path)
+        else:
+            turn = [Stage("round", rounds[pipeline])] if rounds.get(pipeline, 1) > 1 else []
+            files[int(number)] = ((*(() if pipeline.startswith(TOP) else (pipeline, *turn)), name), path)
+    runs = [run for path in paths if path.suffix == ".log" for run in parse_log(_read_text(path))]
+    return Dump(chosen, [files[key] for key in sorted(files)], runs, [name for name in found if name != chosen])
+
+
+def _read_text(path: Path) -> str:
+    """Read a file of a dump. Raises: FileFormatError if it cannot be read."""
+    return read_bytes(path).decode("utf-8", errors="replace")
 
 
 @pause_garbage_collection()
@@ -101,7 +162,7 @@ def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) ->
     body: str | None = None
     missing = [f"The dump has further modules: {', '.join(dump.others)}."] if dump.others else []
     for path, file in dump.files:
-        header, _, text = read_text(file).partition("\n")
+        header, _, text = _read_text(file).partition("\n")
         if text == body:
             if path[-1] != LAST:
                 timeline.unchanged(path, 0.0)
