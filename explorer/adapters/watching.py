@@ -70,8 +70,6 @@ def record_watched(
     title = name or getattr(subject, "__name__", type(subject).__name__)
     _check_pairs(apart)
 
-    _check_pairs(apart)
-
     def compile_with(**wishes: Any) -> list[HeardCompilation]:
         session = Session(Steering(frozenset((one, other) for one, other in apart), **wishes))
         with one_error(getattr(subject, "__name__", type(subject).__name__)):
