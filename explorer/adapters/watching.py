@@ -1,9 +1,14 @@
 """`explorer.watch`: compile a module or function by torch.compile, and return the trace of that."""
 
+import logging
 import sys
-from collections.abc import Callable, Generator, Sequence
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,19 +16,23 @@ import torch._functorch.config as aot
 from torch import nn
 from torch._inductor.exc import InvalidCxxCompiler
 
-from explorer.adapters.inductor.failures import one_error
 from explorer.adapters.inductor.heard import HeardCompilation
 from explorer.adapters.inductor.hooks import listening
 from explorer.adapters.inductor.listening import Session
 from explorer.adapters.inductor.recording import compiled_module, trace_of
 from explorer.adapters.inductor.steering import NotRunError, Steering
 from explorer.adapters.inductor.training import differentiate
-from explorer.errors import CircuitError, DataTypeError, LoweringError, ValueRangeError, check_name
+from explorer.errors import CircuitError, DataTypeError, LoweringError, UserCodeError, ValueRangeError, check_name
 from explorer.trace import Listener, Trace
 
 NO_COMPILER = "torch.compile found no C++ compiler, which it needs for the CPU: apt-get install g++, or set CXX to one"
 ISOLATED: Any = {"isolate_recompiles": True} if "isolate_recompiles" in signature(torch.compile).parameters else {}
 """Options of `torch.compile` by which a call does not count for the limit of another one, where it has them."""
+LOGGER = "torch._subclasses.fake_tensor"
+"""The logger that repeats an error, with its traceback, before it is raised."""
+STDLIB = sysconfig.get_paths()["stdlib"]
+FOREIGN = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]), "<")
+"""Beginnings of the names of files that are not the user's, nor of the standard library."""
 
 
 def watch(
@@ -72,7 +81,7 @@ def record_watched(
 
     def compile_with(**wishes: Any) -> list[HeardCompilation]:
         session = Session(Steering(frozenset((one, other) for one, other in apart), **wishes))
-        with one_error(getattr(subject, "__name__", type(subject).__name__)):
+        with _as_one_error(getattr(subject, "__name__", type(subject).__name__)):
             compile_watched(session, subject, example_inputs, mode, dynamic)
         return session.compilations
 
@@ -168,3 +177,54 @@ def watching() -> Generator[list[Trace]]:
             yield traces
     finally:
         traces += [trace_of(heard, f"graph {number}") for number, heard in enumerate(session.compilations, 1)]
+
+
+@contextmanager
+def _as_one_error(title: str) -> Generator[None]:
+    """Raise what the program or its compilation raises as one error, with the original as its cause.
+
+    Raises: UserCodeError; errors of this package as they are.
+    """
+    thread = threading.get_ident()
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    logger = logging.getLogger(LOGGER)
+    logger.addFilter(is_of_others)
+    try:
+        yield
+    except (CircuitError, MemoryError):
+        raise
+    except Exception as error:
+        *_, inner = _causes(error)
+        reason = next((line.strip() for line in str(inner).splitlines() if line.strip()), "")
+        said = f"{title} failed{_user_line(error)}: {type(inner).__name__}{reason and f': {reason}'}"
+        raise UserCodeError(f"{said} (the cause of this error says more)") from error
+    finally:
+        logger.removeFilter(is_of_others)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, and those that it is about if Dynamo raised it: its own words are long."""
+    yield error
+    if type(error).__module__.startswith("torch._dynamo"):
+        context = error.__context__ if type(error.__context__).__module__.startswith("torch._dynamo") else None
+        inner = getattr(error, "inner_exception", None) or error.__cause__ or context
+        if inner is not None:
+            yield from _causes(inner)
+
+
+def _user_line(error: BaseException) -> str:
+    """The innermost line of the user's program: where Dynamo captured an operator, or of a traceback."""
+    from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+    foreign = (*FOREIGN, cache_dir())
+    for cause in _causes(error):
+        for stack in (getattr(cause, "real_stack", None) or (), traceback.extract_tb(cause.__traceback__)):
+            for frame in reversed(stack):
+                of_python = frame.filename.startswith(STDLIB) and "site-packages" not in frame.filename
+                if not frame.filename.startswith(foreign) and not of_python:
+                    at = f" at {Path(frame.filename).name}:{frame.lineno}"
+                    return at + (f", in `{frame.line}`" if frame.line else "")
+    return ""
