@@ -1,4 +1,4 @@
-"""Create questions about a step and check answers; questions on conflicts and matches."""
+"""Create questions about a step and check answers, also those that are clicks; questions on conflicts and matches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -10,16 +10,21 @@ from explorer.errors import CircuitError, DataTypeError, UnknownNameError, check
 from explorer.symbolic.checks import is_integer
 from explorer.trace import Refusal, RefusalKind, Step, type_title
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.clicks import check_clicks
 from explorer.views.predicting.count_questions import check_layers, check_stat, layers_question, stat_question
-from explorer.views.predicting.fold_questions import fold_questions, question_about_fold
-from explorer.views.predicting.fusion_questions import fusion_questions, question_about_fusion
+from explorer.views.predicting.fold_questions import fold_questions, fold_together, question_about_fold, why_not_folded
+from explorer.views.predicting.fusion_questions import (
+    fused_together,
+    fusion_questions,
+    question_about_fusion,
+    why_not_fused,
+)
 from explorer.views.predicting.question import (
     CLICKED,
     KINDS,
     Answer,
     Question,
     QuestionKind,
+    Together,
     Verdict,
     askable,
     first_that_changes,
@@ -97,7 +102,7 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
     for an unknown layer.
     """
     if question.kind in CLICKED:
-        return check_clicks(index, question, _layers_of(index, answer))
+        return _check_clicks(index, question, _layers_of(index, answer))
     if question.kind in ("winner", "stat"):
         if not isinstance(answer, str):
             raise DataTypeError(f"the answer must be one of the choices: {'; '.join(question.choices)}; got {answer!r}")
@@ -128,6 +133,34 @@ def _layers_of(index: TraceIndex, answer: object) -> list[int]:
     for node in nodes:
         index.trace.lineage(node)
     return nodes
+
+
+def together(index: TraceIndex, question: Question) -> Together:
+    """Return the answer to a question that is answered by clicks."""
+    return (fold_together if question.kind == "fold-with" else fused_together)(index, question)
+
+
+def why_apart(index: TraceIndex, question: Question, other: int) -> str:
+    """Describe why a node does not belong to the answer."""
+    return (why_not_folded if question.kind == "fold-with" else why_not_fused)(index, question, other)
+
+
+def _check_clicks(index: TraceIndex, question: Question, answer: Sequence[int]) -> Verdict:
+    """Check chosen nodes: which do not belong to the answer and why, and which are missing."""
+    (node,) = question.nodes
+    known = together(index, question)
+    given = [one for one in dict.fromkeys(answer) if one != node]
+    wrong = [one for one in given if one not in known.wanted]
+    missing = [one for one in known.wanted if one not in given]
+    if not wrong and not missing:
+        return Verdict(True, known.right, known.members)
+    parts: list[str] = []
+    if wrong:
+        noun = noun_of(index).capitalize()
+        parts.append(f"Not these: {list_text(wrong, 6)}. {noun} {wrong[0]}: {why_apart(index, question, wrong[0])}")
+    if missing:
+        parts.append(f"Missing: {list_text(missing, 6)}.")
+    return Verdict(False, " ".join([*parts, known.why]), known.members)
 
 
 def winner_questions(index: TraceIndex, step: Step) -> Iterator[Question]:
