@@ -11,7 +11,7 @@ from benchmarks.cases import Case
 from benchmarks.suite import QUIET, Samples, faster_median, spread
 from benchmarks.suite_entrants import Entrant
 from explorer.bench import clock_for, time_interleaved
-from explorer.bench.roofs import MachineLimits
+from explorer.bench.roofs import HardwareLimits
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
 from explorer.runtime.plan import lower_to_plan, run_passes
@@ -29,7 +29,7 @@ class Roofline:
 
     case: str
     work: Work
-    limits: MachineLimits
+    limits: HardwareLimits
     samples: Samples
 
     @property
@@ -54,7 +54,7 @@ class Roofline:
 
 
 def measure_roofline(
-    case: Case, limits: MachineLimits, repeats: int, on_run: Callable[[str], None] = lambda name: None
+    case: Case, limits: HardwareLimits, repeats: int, on_run: Callable[[str], None] = lambda name: None
 ) -> Roofline:
     """Time a case on the native backend with evaluated parameters. Raises: LoweringError without a C++ compiler."""
     torch.set_num_threads(limits.num_threads)
@@ -89,7 +89,7 @@ def roofline_table(found: Sequence[Roofline]) -> Table:
     return table
 
 
-def limits_text(limits: MachineLimits) -> str:
+def limits_text(limits: HardwareLimits) -> str:
     """The limits of the machine, and how they were measured."""
     return (
         f"The roof: {limits.flops_per_second / 1e9:.0f} GFLOP/s and {limits.bytes_per_second / 1e9:.0f} GB/s on "

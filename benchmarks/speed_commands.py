@@ -11,7 +11,7 @@ from benchmarks.command_parts import JsonOption, conditions_of, note_interrupt, 
 from benchmarks.conditions import write_json
 from explorer.app.commands.console import notes, progress, results, say_note
 from explorer.bench import why_no_cuda
-from explorer.bench.roofs import measure_machine_limits
+from explorer.bench.roofs import measure_hardware_limits
 from explorer.errors import CircuitError, check_name
 from explorer.files import replace_file
 from explorer.timings import CPU, CUDA, DEVICES
@@ -124,7 +124,7 @@ def bench_roofline(
     """Compare the native kernels with the limits of the machine: multiplications, and bytes to read."""
     chosen = [b.get_case(name) for name in cases or b.SUITE_CASES]
     conditions = conditions_of(threads, repeats)
-    limits = measure_machine_limits(threads)
+    limits = measure_hardware_limits(threads)
     found: list[b.Roofline] = []
     with progress(notes()) as bar, note_interrupt():
         task = bar.add_task("Measuring", total=len(chosen), note="")

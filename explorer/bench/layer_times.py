@@ -16,7 +16,7 @@ from explorer.bench.circuit_times import Reference, require_circuit
 from explorer.bench.interleave import Repeated, Section
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure, with_estimate
 from explorer.bench.programs import Program, program, rows_of
-from explorer.bench.roofs import machine_limits
+from explorer.bench.roofs import hardware_limits
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
 from explorer.bench.watched_times import time_watched
@@ -232,7 +232,7 @@ class _Groups:
             group = repeated.lap_estimate(PARTS, lap)
             if group is not None and nothing is not None:
                 found |= dict.fromkeys(numbers, _less(group, nothing.median, len(numbers) * _times(numbers)))
-        limits = machine_limits(self.begun.settings.num_threads)
+        limits = hardware_limits(self.begun.settings.num_threads)
         yield self._timing(SUM, _added(list(found.values())), repeated)
         for number, estimate in found.items():
             work = self.snapshot.work[number]

@@ -27,8 +27,11 @@ CUDA_SIZES = (2**26, 4096)
 """Numbers to copy (32 and 256 MiB, larger than caches), and rows of the square matrices to multiply."""
 
 
-def measure_limits(device: str, num_threads: int) -> Limits:
-    """Measure the limits, the best of three runs each, in about 0.1 seconds; the threads must be set already."""
+def measure_pytorch_limits(device: str, num_threads: int) -> Limits:
+    """Measure the best that PyTorch reaches: a tiny operator, copying, matrix products; in about 0.1 seconds.
+
+    Each is the best of three runs; the threads must be set already.
+    """
     numbers, rows = CUDA_SIZES if device == CUDA else CPU_SIZES
     tiny = torch.zeros(1, device=device)
     source = torch.zeros(numbers, device=device)
@@ -254,7 +257,7 @@ def _measurement_run(settings: Settings) -> Iterator[MeasurementRun]:
         try:
             for device in devices:
                 with suppress(torch.OutOfMemoryError):  # then bottlenecks on this device are unknown
-                    begun.limits[device] = measure_limits(device, settings.num_threads)
+                    begun.limits[device] = measure_pytorch_limits(device, settings.num_threads)
             yield begun
         finally:
             torch.set_num_threads(threads)

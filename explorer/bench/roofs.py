@@ -25,16 +25,16 @@ REPEATS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class MachineLimits:
-    """The limits of a number of threads: multiplications and additions of floats, and bytes read, per second."""
+class HardwareLimits:
+    """The best of a number of threads in C: multiplications and additions of floats, and bytes read, per second."""
 
     num_threads: int
     flops_per_second: float
     bytes_per_second: float
 
 
-def measure_machine_limits(num_threads: int) -> MachineLimits:
-    """Measure both, the best of some runs, in less than a second. Raises: LoweringError without a C++ compiler."""
+def measure_hardware_limits(num_threads: int) -> HardwareLimits:
+    """Measure both in C, the best of some runs, in less than a second. Raises: LoweringError without a C++ compiler."""
     library = load_library()
     lanes = library.lanes()
     memory = np.ones(READ_BYTES // 4, dtype=np.float32)
@@ -49,7 +49,7 @@ def measure_machine_limits(num_threads: int) -> MachineLimits:
         library.read_floats(memory.ctypes.data + 4 * thread * share, share, result.ctypes.data)
         return 4 * share
 
-    return MachineLimits(num_threads, _best(compute, num_threads), _best(read, num_threads))
+    return HardwareLimits(num_threads, _best(compute, num_threads), _best(read, num_threads))
 
 
 def _best(run: Callable[[int], int], num_threads: int) -> float:
@@ -90,7 +90,7 @@ def with_roofs_of_steps(timings: Sequence[Timing], trace: Trace, num_threads: in
 
 
 def _roof_ms(plan: Plan, circuit: EvaluatedCircuit, rows: int, num_threads: int) -> float | None:
-    limits = machine_limits(num_threads)
+    limits = hardware_limits(num_threads)
     if limits is None:
         return None
     work = total_work(tuple(measure_work(plan, circuit, rows).values()))
@@ -98,9 +98,9 @@ def _roof_ms(plan: Plan, circuit: EvaluatedCircuit, rows: int, num_threads: int)
 
 
 @cache
-def machine_limits(num_threads: int) -> MachineLimits | None:
+def hardware_limits(num_threads: int) -> HardwareLimits | None:
     """The limits of this machine, measured once; None without a C++ compiler."""
     try:
-        return measure_machine_limits(num_threads)
+        return measure_hardware_limits(num_threads)
     except LoweringError:
         return None
