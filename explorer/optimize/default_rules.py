@@ -1,8 +1,7 @@
 """The rules of a compiler: parameter rules, layer rules, and which of them each preset has, with its cost model.
 
-SumCollapse, Tucker and Candecomp fuse layers; DenseKronecker and TensorDotKronecker shatter them. The default preset
-adds Mixing and CategoricalLogSoftmax. It applies SumCollapse and the two shattering rules only where they reduce the
-cost, and SumCollapse only where the product of the weights stays in range.
+The default preset has all rules below; `handbook` has those in HANDBOOK_RULES. The default preset applies the rules in
+COST_GUARDED only where they reduce the cost, and SumCollapse only where the product of the weights stays in range.
 
 The cost of a layer, per example, is its multiplications and additions, exponentials and logarithms, and a fixed
 overhead; a batch shares the cost of the parameters. The constants are ratios measured on one CPU core with torch 2.13
