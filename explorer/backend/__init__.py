@@ -1,4 +1,4 @@
-"""Level 1: semirings, compiled layers and parameters, and the circuit module that evaluates them."""
+"""The compiled level: semirings, compiled layers and parameters, and the circuit module that evaluates them."""
 
 from explorer.backend.addressing import (
     FoldIndexInfo as FoldIndexInfo,

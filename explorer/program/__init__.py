@@ -1,4 +1,4 @@
-"""Level 3: instructions on explicit buffers, the memory passes, and running them."""
+"""The program level: instructions on explicit buffers, the memory passes, and running them."""
 
 from explorer.program.ir.parsing import parse_program as parse_program
 from explorer.program.ir.program import Program as Program

@@ -1,4 +1,4 @@
-"""Level 0: circuits as data, without tensors: layers, parameter graphs, initializers, structure, files."""
+"""The symbolic level: circuits as data, without tensors: layers, parameter graphs, initializers, structure, files."""
 
 from explorer.symbolic.arrangement_operators import *  # noqa: F403
 from explorer.symbolic.builder import (
