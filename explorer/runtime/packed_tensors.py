@@ -46,8 +46,8 @@ class PackedTensors:
         return PackedTensors(numbers, tuple(Tables(next(given), next(given), next(given)) for _ in self.tables))
 
 
-class Alike(Protocol):
-    """Calls of one shape."""
+class CallGroup(Protocol):
+    """A group of kernel calls of one shape."""
 
     @property
     def kind(self) -> Kind: ...
@@ -66,7 +66,7 @@ class Alike(Protocol):
 def make_packed_tensors(
     circuit: EvaluatedCircuit,
     constants: Constants,
-    groups: Sequence[Alike],
+    groups: Sequence[CallGroup],
     tables_read: Mapping[int, Sequence[int]],
     device: torch.device,
 ) -> PackedTensors:
@@ -86,7 +86,7 @@ def make_packed_tensors(
     return PackedTensors(numbers, tuple(tables))
 
 
-def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Alike) -> list[Tensor]:
+def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: CallGroup) -> list[Tensor]:
     known = [constants.offsets.get(number) for number in group.members]
 
     def rows(starts: Sequence[int], count: int) -> Tensor:

@@ -237,7 +237,7 @@ class _Filter(logging.Filter):
         if record.name.partition(".")[0] not in LOGGERS:
             return True
         error = record.exc_info[1] if record.exc_info else None
-        text = _said(record.getMessage)
+        text = _text_or_error(record.getMessage)
         if isinstance(error, CLOSED) or text == EXPECTED_MESSAGE:
             return False
         record.msg, record.args = _shorten(text, MAX_LOGGED_CHARS), None
@@ -263,14 +263,14 @@ def limit_logs() -> None:
 def traceback_text(error: BaseException) -> str:
     """Return the traceback of an error, without the errors that caused it, with the beginning of its text."""
     calls = [call[:MAX_CALL_CHARS] for call in traceback.format_tb(error.__traceback__)[-MAX_LOGGED_CALLS:]]
-    text = _shorten(_said(lambda: f"{type(error).__name__}: {error}"), MAX_LOGGED_CHARS)
+    text = _shorten(_text_or_error(lambda: f"{type(error).__name__}: {error}"), MAX_LOGGED_CHARS)
     return "".join(("Traceback (most recent call last):\n", *calls, text))
 
 
-def _said(say: Callable[[], str]) -> str:
-    """Return a text; if what it quotes cannot be shown, which error that is, since a log must not raise."""
+def _text_or_error(text: Callable[[], str]) -> str:
+    """Return a text, or the name of the error if it cannot be made: a log must not raise."""
     try:
-        return say()
+        return text()
     except Exception as error:  # noqa: BLE001  # it is named in the log
         return f"a text that cannot be shown: {type(error).__name__}"
 

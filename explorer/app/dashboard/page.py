@@ -244,8 +244,8 @@ def find_problem(content: Any) -> str:
             num_models += part["type"] == "object"
             if part["type"] not in TYPES:
                 return f"a value whose type is none of {', '.join(TYPES)}"
-            if not _has_text_keys(part):
-                return "a map or set whose keys are not texts"
+            if not _has_string_keys(part):
+                return "a map or set with keys that are not strings"
         if num_models > MAX_MODELS:
             return f"more than {MAX_MODELS} models"
         if num_nested > MAX_NESTED:
@@ -257,8 +257,8 @@ def find_problem(content: Any) -> str:
     return ""
 
 
-def _has_text_keys(part: dict[str, Any]) -> bool:
-    """Whether keys are texts: thousands of numbers can be chosen that have one hash, which takes Python minutes."""
+def _has_string_keys(part: dict[str, Any]) -> bool:
+    """Return whether all keys are strings: thousands of numbers with one hash would take Python minutes."""
     entries = part.get("entries", [])
     if part["type"] not in ("map", "set") or not isinstance(entries, list):
         return True
