@@ -27,7 +27,7 @@ def record(before: Graph[NodeRecord], after: Graph[NodeRecord]) -> Trace:
     return Recorded(recorder, lambda *_: ((), None), None, None).trace(None)
 
 
-def test_a_pass_that_only_adds_nodes_is_about_an_older_node_beside_them_and_is_read_back():
+def test_a_change_that_only_adds_is_about_an_older_node_beside_it():
     before = graph_of({0: (), 1: (0,)}, 1)
     trace = record(before, graph_of({0: (), 2: (0,), 1: (2,)}, 1))
     for one in (trace, trace_from_json(trace_to_json(trace))):

@@ -53,7 +53,7 @@ def test_a_table_that_fits_is_as_wide_as_its_cells():
     assert max(map(len, lines)) < 120
 
 
-def test_closed_standard_output_is_a_typed_error_and_closed_standard_error_is_silent(monkeypatch):
+def test_closed_output_is_a_typed_error_and_a_closed_error_stream_is_silent(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(FileFormatError, match="standard output is closed"):
         results()

@@ -259,7 +259,7 @@ def test_a_page_that_cannot_be_built_explains_why(monkeypatch: pytest.MonkeyPatc
     assert text.object == '<p role="alert">nothing &lt;can&gt; be opened</p>'
 
 
-def test_a_session_whose_page_was_written_for_another_one_asks_no_other_host_for_styles() -> None:
+def test_a_session_after_a_discarded_one_asks_no_other_host_for_styles() -> None:
     """A page that connects after its session was discarded gets a new one, for which no page is written."""
     document = Document()
     with set_curdoc(document):

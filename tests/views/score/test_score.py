@@ -222,7 +222,7 @@ def test_the_details_of_a_call_are_words_and_its_fields_are_behind_them():
     assert ["read_bytes", "2048"] in section(found, "More")["rows"]
 
 
-def test_the_difference_shows_which_calls_became_one_and_the_state_after_it_does_not():
+def test_only_the_difference_shows_which_calls_became_one():
     shown = {mode: picture(compiled_index(), FIRST, mode, group_by="score").view for mode in ("diff", "after")}
     drawn = {
         mark["key"]: mark.get("words", [""])[0]
@@ -323,7 +323,7 @@ def test_a_line_of_words_lights_its_seams_and_no_others():
     ]
 
 
-def test_arcs_to_calls_that_are_no_neighbours_belong_to_both_and_are_not_in_an_image():
+def test_arcs_between_distant_calls_belong_to_both_and_are_not_in_an_image():
     (arc,) = [mark["pair"] for mark in marks(compiled_index(), FIRST, "s") if mark["shape"] == "arc" and "pair" in mark]
     drawn = picture(compiled_index(), FIRST, group_by="score")
     assert arc == [box["id"] for box in drawn.view["nodes"] if set(box["ids"]) & {11, 14}]
