@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 load_profile()
 
-# What a shell, a terminal or a CI system leaves behind must not decide a test: the width and colours of printed text,
+# Settings of a shell, a terminal or a CI system must not decide a test: the width and colours of printed text,
 # and whether Ctrl-C is ignored, as in a process that was started in the background. Children inherit both.
 OF_TERMINALS = ("COLUMNS", "LINES", "TERMINAL_WIDTH", "FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "PY_COLORS")
 for name in (*OF_TERMINALS, "GITHUB_ACTIONS"):
@@ -106,7 +106,7 @@ MANY_OBJECTS = 100_000
 
 @pytest.fixture(autouse=True, scope="module")
 def heap_is_frozen() -> None:
-    """What was imported lives as long as the process, so no search for cycles needs to look at it."""
+    """Imported objects live as long as the process, so no search for cycles needs to look at them."""
     if len(gc.get_objects(generation=2)) > MANY_OBJECTS:
         gc.collect()
         gc.freeze()

@@ -192,7 +192,7 @@ def _binomial_table(m: "Maker", shape: Shape, depth: int) -> ParameterNode | Non
 
 
 def _field_operations(kind: Kind) -> list[Expression]:
-    """The operators whose results have the kind of their inputs: sums and products in all forms."""
+    """The operators with results of the kind of their inputs: sums and products in all forms."""
     return [
         lambda m, shape, depth: m.kronecker(shape, kind, depth),
         _pairwise(HadamardParameter, kind),

@@ -99,7 +99,7 @@ def parameter(values: ArrayLike) -> TensorParameter:
 
 
 def gaussian(b: CircuitBuilder, variable: int, means: Sequence[float]) -> int:
-    """A layer of Gaussian units of standard deviation 1, whose means are learned."""
+    """A layer of Gaussian units of standard deviation 1, with learned means."""
     stddev = constant(np.ones(len(means)))
     return b.add(GaussianLayer(scope=(variable,), num_output_units=len(means), mean=parameter(means), stddev=stddev))
 
@@ -151,7 +151,7 @@ def two_states_by_products(gap: float) -> Case:
 
 
 def sums_of_small_weights(*weights: tuple[ParameterNode, ArrayLike], far: float = 60.0) -> Case:
-    """Sums, one above the other, whose first unit reads the only likely input, the third one, by tiny weights.
+    """Sums, one above the other; the first unit reads the only likely input, the third one, by tiny weights.
 
     The weights (3, 3) are given with their logarithms.
     """
@@ -160,7 +160,7 @@ def sums_of_small_weights(*weights: tuple[ParameterNode, ArrayLike], far: float 
     sums, terms = gaussian(b, 0, below), log_normal(x[:, :1], below)
     for weight, logs in weights:
         sums = b.sum(sums, num_units=3, weight=weight)
-        powers = np.exp(np.asarray(logs, dtype=np.longdouble))  # whose smallest number is about e^-11,000
+        powers = np.exp(np.asarray(logs, dtype=np.longdouble))  # its smallest number is about e^-11,000
         terms = _log_mixture(terms, powers)
     top = b.sum(b.hadamard(sums, gaussian(b, 1, above)), num_units=1, weight=constant(np.full((1, 3), 1 / 3)))
     return b.build(top), x, _log_mixture(terms + log_normal(x[:, 1:], above), [1 / 3] * 3)[:, 0].astype(float)
@@ -174,7 +174,7 @@ def tiny_softmax(gap: float) -> tuple[ParameterNode, Array]:
 
 
 def small_weights(gap: float) -> Case:
-    """Two sums, one above the other, whose units read the only likely input by weights of e^-gap each."""
+    """Two sums, one above the other; their units read the only likely input by weights of e^-gap each."""
     return sums_of_small_weights(tiny_softmax(gap), tiny_softmax(gap))
 
 
@@ -237,7 +237,7 @@ OPERATORS: Mapping[str, Callable[[float], tuple[ParameterNode, ArrayLike]]] = {
     "sum": lambda gap: (SumParameter((_by_exp(2 * gap), _by_exp(2 * gap))), _small(2 * gap) + math.log(2)),
     "choice of entries": lambda gap: (_by_index(2 * gap), _small(2 * gap)),
 }
-"""Weights (3, 3) whose operator has a result that underflows, with their logarithms, by the operator."""
+"""Weights (3, 3) by an operator with a result that underflows, with their logarithms, by the operator."""
 
 
 STATES, TRANSITION, START = (0.0, 10.0, 20.0), ((0.9, 0.1, 0.0), (0.0, 0.9, 0.1), (0.0, 0.0, 1.0)), (0.98, 0.01, 0.01)

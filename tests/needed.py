@@ -1,4 +1,4 @@
-"""Skips for tests whose requirements are missing: they say how to install them, and fail on CI, which has them all."""
+"""Skips for tests with missing requirements: they say how to install them, and fail on CI, which has them all."""
 
 import os
 from typing import NoReturn

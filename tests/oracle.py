@@ -72,7 +72,7 @@ def evaluate(
     """The outputs of a circuit: (B, outputs, O) for x (B, D); (outputs, O) for x None, which needs an empty scope.
 
     Linear values, or with `log` their logarithms from an evaluation in log space: real ones, where the logarithm of a
-    negative number is NaN, or with `complex_logs` complex ones, whose imaginary part is defined up to 2 pi.
+    negative number is NaN, or with `complex_logs` a complex one; its imaginary part is defined up to 2 pi.
     """
     with np.errstate(all="ignore"):
         values = layer_values(circuit, leaf_values, x, log=log or complex_logs, complex_logs=complex_logs)
@@ -88,7 +88,7 @@ def evaluate_in(semiring: str, circuit: Circuit, leaf_values: LeafValues, x: Arr
 
 
 def constant_leaf_values(circuit: Circuit) -> dict[TensorParameter, Array]:
-    """The initial value of every leaf of a circuit whose leaves all have a ConstantInitializer."""
+    """The initial value of every leaf of a circuit; all must have a ConstantInitializer."""
     values: dict[TensorParameter, Array] = {}
     for leaf, name in circuit.leaf_names.items():
         if not isinstance(leaf.initializer, ConstantInitializer):

@@ -112,7 +112,7 @@ def circuit_of(data: Mapping[str, Any]) -> Circuit:
 
 
 def leaf_value(leaf: int, shape: tuple[int, ...], complex_values: bool) -> NDArray[Any]:
-    """The values of a leaf whose values are not in the file."""
+    """The values of a leaf without values in the file."""
     k = np.arange(np.prod(shape, dtype=int))
     value = np.sin(0.9 * (leaf + 1) + 0.37 * k)
     if complex_values:

@@ -30,7 +30,7 @@ TOGETHER: dict[str, tuple[str, ...]] = {
     "recorded circuits of the gallery": ("tests/views/",),
     "exported circuits": ("tests/tensor/test_circuits.py", "tests/tensor/test_rewritten_programs.py"),
 }
-"""What the tests share, and the beginnings of their ids: the groups that take longest, in the order to start them.
+"""Groups of tests that share something expensive, as beginnings of their ids; the groups that take longest start first.
 
 Tests of one file run in one worker anyway; a group of a single file is here only to start early.
 """

@@ -50,7 +50,7 @@ print(sum(name.partition(".")[0] == "explorer" for name in sys.modules))
 
 
 def counted(program: str) -> int:
-    """What a program prints that runs in a process of its own."""
+    """Return the output of a program in a process of its own."""
     ran = subprocess.run([sys.executable, "-c", COUNT + program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return int(ran.stdout)

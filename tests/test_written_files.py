@@ -132,7 +132,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What each writer said when the disk was full, and which files changed."""
+    """The message of each writer when the disk was full, and the files that changed."""
     pytest.importorskip("resource")
     folder = tmp_path_factory.mktemp("full disk")
     done = subprocess.run(

@@ -27,7 +27,7 @@ from tests.adapters.models import built_here, head
 __all__ = ["built_here"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-"""What Inductor imports uses deprecated parts of PyTorch."""
+"""Inductor imports modules that use deprecated parts of PyTorch."""
 
 FEW: dict[str, Any] = {"max_seconds": 0.2, "precision": 0.5}
 

@@ -1,4 +1,4 @@
-"""What older versions of torch tell in another form, in the form that they have."""
+"""Reports of older versions of torch, in their form."""
 
 from types import SimpleNamespace
 

@@ -10,7 +10,7 @@ from explorer.app.cli import app
 from tests.adapters.models import built_here  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-"""What Inductor imports uses deprecated parts of PyTorch."""
+"""Inductor imports modules that use deprecated parts of PyTorch."""
 
 
 def test_every_hook_of_the_installed_torch_is_heard() -> None:

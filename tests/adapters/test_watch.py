@@ -1,4 +1,4 @@
-"""What torch.compile did, as a trace: states, pairs, lineage, and nothing left behind."""
+"""The trace of torch.compile: states, pairs, lineage, and nothing left behind."""
 
 import inspect
 import logging
@@ -27,7 +27,7 @@ from tests.adapters.models import Head, built_here, head
 __all__ = ["built_here"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-"""What Inductor imports uses deprecated parts of PyTorch."""
+"""Inductor imports modules that use deprecated parts of PyTorch."""
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.adapters.models import folder_of_inductor
 from tests.app.commands.running import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-"""What Inductor imports uses deprecated parts of PyTorch."""
+"""Inductor imports modules that use deprecated parts of PyTorch."""
 
 
 @pytest.fixture(scope="module", autouse=True)

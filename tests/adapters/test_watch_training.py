@@ -16,11 +16,11 @@ from tests.app.commands.running import run
 __all__ = ["built_here"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-"""What Inductor imports uses deprecated parts of PyTorch."""
+"""Inductor imports modules that use deprecated parts of PyTorch."""
 
 
 class Network(nn.Module):
-    """A module whose gradients are not zero, with pairs that fuse in both parts."""
+    """A module with gradients other than zero, and pairs that fuse in both parts."""
 
     def __init__(self) -> None:
         super().__init__()

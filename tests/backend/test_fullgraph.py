@@ -101,7 +101,7 @@ SAME_LAYERS = (
     *("sum of two", "sum of sums", "softmax", "CPT of five", "Kronecker", "embedding", "constant"),
     *("CPT", "Tucker", "mixing", "evidence", "polynomial", "binomial", "gaussian", "probabilities"),
 )
-"""The circuits whose layers other ones have too, or the one that `test_compile_and_export.py` compiles in training."""
+"""Circuits with layers that others have too, or that `test_compile_and_export.py` compiles in training."""
 ALWAYS = (
     *((name, "in training") for name in CIRCUITS if name not in SAME_LAYERS),
     ("CPT", "frozen"),

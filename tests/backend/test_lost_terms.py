@@ -291,7 +291,7 @@ def of_weight(weight: ParameterNode, far: float = 60.0) -> Circuit:
 
 
 def narrow() -> Circuit:
-    """A density whose standard deviation underflows, beside another one."""
+    """A density with a standard deviation that underflows, beside another one."""
     b = CircuitBuilder()
     stddev = ExpParameter((parameter([-110.0, 0.0]),))
     density = GaussianLayer(scope=(0,), num_output_units=2, mean=parameter([0.0, 1.0]), stddev=stddev)

@@ -42,7 +42,7 @@ from tests.runtime.circuits import has_compiler
 
 UNCOMPILED = ("native", COMPARED, LAYERS, PEER)
 compiles = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")
-"""What Inductor imports uses it."""
+"""Modules that Inductor imports use it."""
 TINY = Case("tiny", (1, 4, 4), "quad-graph", "cp", 4, "categorical", 16, 8)
 
 

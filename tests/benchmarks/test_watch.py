@@ -21,7 +21,7 @@ from explorer.trace import Trace
 from tests.adapters.models import folder_of_inductor, head
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-"""What Inductor imports uses deprecated parts of PyTorch."""
+"""Inductor imports modules that use deprecated parts of PyTorch."""
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ RUN = """([part, rules]) => axe.run(part || document, {
 
 
 def settled(check: Callable[[], list[str]], page: "Page") -> list[str]:
-    """What a check finds once nothing fades or loads any more: the first empty result, or the last of many."""
+    """Return the findings of a check when nothing fades or loads any more: the first empty result, or the last one."""
     found = check()
     for _ in range(30):
         if not found:

@@ -192,7 +192,7 @@ class Dashboard:
 
 
 def opened_by(url: str) -> "Opened":
-    """What a link opens, without the page, which takes much longer."""
+    """Open the trace of a link without the page, which takes much longer."""
     from explorer.app.session.library import Library
     from explorer.app.session.opening import open_state
     from explorer.app.session.view_state import view_state_of_query

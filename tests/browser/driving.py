@@ -1,4 +1,4 @@
-"""What readers do with a picture, driven in each host and looked at in light and in dark.
+"""The actions of readers on a picture, driven in each host and looked at in light and in dark.
 
 A host opens the traces of `DRIVEN` and does with each what is named there: an exported page (`test_plates.py`), where
 axe looks, too, the dashboard (`test_dashboard.py`) and a notebook in JupyterLab (`test_jupyterlab.py`). The last two
@@ -51,7 +51,7 @@ CLOSER = {
     "values": "The output is −183.71 after each of these 6 steps.",
     "code": "def forward(",
 }
-"""What each part of the close-up says of the 64 sums of digits, before they are folded."""
+"""The text of each part of the close-up of the 64 sums of digits, before they are folded."""
 IS_IN = "([root, theme]) => root.dataset.theme === theme"
 ARE_TEXTS = """([root, selector, texts]) => {
   const found = [...root.querySelectorAll(selector)].filter((one) => one.checkVisibility());
@@ -133,7 +133,7 @@ class Host:
             assert not [ink for ink, other in zip(dark, light, strict=True) if ink == other], selectors
 
     def switch(self, theme: Theme) -> None:
-        """Change the theme: of the system, or of what surrounds the view in its page, whose other parts stay."""
+        """Change the theme of the system, or of the surroundings of the view; the rest of the page stays."""
         if self.follows_system:
             self.page.emulate_media(color_scheme=theme)
         else:
@@ -296,11 +296,11 @@ DRIVEN: Mapping[str, tuple[Callable[[Host], None], ...]] = {
     OPERATORS: (merge_products,),
     PROGRAM: (watch_the_memory,),
 }
-"""What is done with each circuit or trace, which a host opens at its first step."""
+"""The actions on each circuit or trace, which a host opens at its first step."""
 
 
 IN_EVERY_HOST = (("digits",), pytest.param(tuple(DRIVEN), marks=pytest.mark.fuzz))
-"""What a host opens in which another one has everything: the parameters of a test."""
+"""The circuits or traces that each host opens, while one opens all: the parameters of a test."""
 
 
 def drive(open_view: Callable[[str], Host], names: Sequence[str] = tuple(DRIVEN)) -> None:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.browser
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSON = NOTEBOOKS / "02_patterns_and_matches.ipynb"
-"""A lesson whose first two questions have the same choices."""
+"""A lesson with the same choices in its first two questions."""
 CELL = ".jp-Notebook .jp-CodeCell"
 VIEW_CELL = f"{CELL}:has-text('view = explorer.show(')"
 OTHERS_CELL = f"{CELL}:has-text('NAMES = ')"
@@ -209,7 +209,7 @@ def test_lesson_runs_its_clicks_reach_python_and_its_pictures_are_saved(page: "P
     with page.expect_popup() as opened:  # in the same process, which has compiled the scripts of JupyterLab
         page.evaluate("() => { open('about:blank'); }")
     page.goto("about:blank")
-    look_at_saved(opened.value, lab)  # a tab whose errors are not looked at: JupyterLab reports lost widgets
+    look_at_saved(opened.value, lab)  # errors of this tab are ignored: JupyterLab reports lost widgets
 
 
 def drive_others(page: "Page", names: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ def rewrites(trace):
 
 
 def log_of_a_softmax():
-    """One categorical layer whose logits are the logarithm of a softmax."""
+    """One categorical layer with the logarithm of a softmax as logits."""
     builder = explorer.CircuitBuilder()
     logits = LogParameter((SoftmaxParameter((TensorParameter((2, 3)),)),))
     return builder.build(builder.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=3, logits=logits)))

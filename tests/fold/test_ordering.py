@@ -51,7 +51,7 @@ def inputs(b: CircuitBuilder, order: Sequence[int]) -> list[int]:
 
 
 def reads_of(circuit: Circuit) -> list[ReadOrdered]:
-    """What ordering the slices of a circuit changes, without rewrites."""
+    """Return the changes by ordering the slices of a circuit, without rewrites."""
     trace = explorer.record(circuit, optimize=False, order_slices=True)
     step = only([step for step in trace.steps if step.path == "order slices"])
     return list(step.reads)

@@ -101,7 +101,7 @@ def models(draw):
 
 
 def random_rows(inputs, seed, count=ROWS):
-    """Rows whose columns depend on each other through two clusters."""
+    """Rows with columns that depend on each other through two clusters."""
     random = np.random.default_rng(seed)
     cluster = random.integers(0, 2, count)
     columns = []

@@ -100,7 +100,7 @@ def run(kernel: "BlockingKernelClient", code: str, **evaluated: str) -> dict[str
 
 
 def nbval(folder: Path, *arguments: str) -> str:
-    """What `pytest --nbval-lax` prints, with no one's own settings."""
+    """Return the output of `pytest --nbval-lax` without a user's settings."""
     if importlib.util.find_spec("nbval") is None:
         is_missing("nbval", "pip install 'circuit-explorer[test]'")
     options = ("-p", "nbval", "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
@@ -162,11 +162,11 @@ _spoilers = [
     if trace is its_trace and question.after_step >= asked.step and asked.kind != "stat"
 ]
 """
-"""The questions whose picture shows what an earlier question asked for."""
+"""The questions with a picture that shows an earlier answer."""
 
 
 def spoilers(kernel: "BlockingKernelClient") -> list[tuple[str, str]]:
-    """Return each question of the notebook with an earlier one whose answer its picture shows."""
+    """Return each question of the notebook with the earlier one that its picture answers."""
     return ast.literal_eval(run(kernel, SPOILERS, found="_spoilers")["found"])
 
 

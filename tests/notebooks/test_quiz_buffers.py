@@ -1,4 +1,4 @@
-"""What the quiz says of buffers agrees with the engine: lives, results written over inputs, plans."""
+"""The answers of the quiz about buffers agree with the engine: lives, results written over inputs, plans."""
 
 import re
 from itertools import combinations, product

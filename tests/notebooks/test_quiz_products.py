@@ -1,4 +1,4 @@
-"""What the quiz says of products of circuits agrees with the engine."""
+"""The answers of the quiz about products of circuits agree with the engine."""
 
 import explorer
 from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, SumLayer, TensorParameter

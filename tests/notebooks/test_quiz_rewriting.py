@@ -30,7 +30,7 @@ def sums_of(widths: Sequence[int]) -> Any:
 
 
 def kronecker_sum(a: tuple[int, int], b: tuple[int, int]) -> Any:
-    """A sum whose weight is the Kronecker product of matrices of these shapes."""
+    """A sum with the Kronecker product of matrices of these shapes as weight."""
     builder, matrix = explorer.CircuitBuilder(), Parameterization("softmax")
     x = builder.add(made_by(1)["CategoricalInput"](2)(0, a[1] * b[1]))
     weight = KroneckerParameter((matrix(a), matrix(b)))

@@ -1,4 +1,4 @@
-"""What the quiz says of torch.compile agrees with a compilation that was recorded."""
+"""The answers of the quiz about torch.compile agree with a recorded compilation."""
 
 from explorer.trace import Trace, pairs_of
 from tests.notebooks.quiz import NOTEBOOKS, says

@@ -1,4 +1,4 @@
-"""What a reader of a lesson sees at first: no answer below its question, and nothing needed that is folded away.
+"""The visible part of a lesson: no answer below its question, and nothing needed that is folded away.
 
 Each rule holds in the notebook, where the code of questions and assertions is hidden, and on the page made of it.
 """
@@ -28,7 +28,7 @@ MAX_CODE = 88
 """Columns of code that fit the text column of a page."""
 
 FOLDED = (is_question, is_answer, is_figure)
-"""What visible code must not depend on."""
+"""Cells that visible code must not depend on."""
 
 each_lesson = pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
 

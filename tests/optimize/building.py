@@ -29,7 +29,7 @@ def positive(*shape: int) -> ParameterNode:
 
 
 def normalized_weight(rows: int, columns: int) -> ParameterNode:
-    """A weight whose rows sum to one."""
+    """A weight with rows that sum to one."""
     return SoftmaxParameter((TensorParameter((rows, columns)),))
 
 

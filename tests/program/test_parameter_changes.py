@@ -1,6 +1,6 @@
 """No finite wrong number: a program sees new values of parameters, however they change, or is a copy on purpose.
 
-What depends on parameters only is part of a program that may be trained, and runs in each call: a change through
+A computation of parameters only is part of a program that may be trained, and runs in each call: a change through
 `.data`, or in another thread, leaves no trace by which kept values could be known to be stale.
 """
 

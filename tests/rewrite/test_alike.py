@@ -201,7 +201,7 @@ class Long(Toy):
 
 
 class Bare(Long):
-    """A toy whose length is not set."""
+    """A toy without a length."""
 
     def __init__(self) -> None:
         object.__setattr__(self, "name", "x")

@@ -1,4 +1,4 @@
-"""What tests of fast circuits share: small circuits, a circuit in double precision, and the need for a compiler."""
+"""Shared by tests of fast circuits: small circuits, a circuit in double precision, the need for a compiler."""
 
 import copy
 import os

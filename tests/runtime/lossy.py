@@ -1,4 +1,4 @@
-"""Circuits of one layer whose parameters lose digits, or all of them, if they are evaluated in single precision."""
+"""Circuits of one layer with parameters that lose some or all digits in single precision."""
 
 from collections.abc import Callable, Sequence
 
@@ -41,7 +41,7 @@ def leaf(values: Sequence[object]) -> TensorParameter:
 
 
 STEEP = leaf([[-102.0, 0.0], [-105.0, 1.0]])
-"""Logits whose softmax and exponential are below the normal numbers of single precision."""
+"""Logits with softmax and exponential below the normal numbers of single precision."""
 
 
 def softmax(values: ParameterNode) -> ParameterNode:

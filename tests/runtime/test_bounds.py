@@ -34,7 +34,7 @@ pytestmark = has_compiler
 
 
 def logits(b: CircuitBuilder, variable: int, values: ArrayLike) -> int:
-    """A layer whose units have the logarithms `values`, whatever the value of the variable."""
+    """A layer with units of the logarithms `values`, whatever the value of the variable."""
     table = np.stack([values, values], axis=1)
     return b.add(CategoricalLayer(scope=(variable,), num_output_units=len(table), num_categories=2, logits=leaf(table)))
 
@@ -218,7 +218,7 @@ def test_packed_parameters_are_those_of_the_snapshot_whatever_threads_do(monkeyp
 
 @torch.no_grad()
 def test_a_chain_of_products_with_small_sums_keeps_its_certificates():
-    """Each product reads a sum of narrow densities, whose largest value is far below one before it is rescaled."""
+    """Each product reads a sum of narrow densities with values far below one before it is rescaled."""
     units, depth = 64, 30
     generator, b = np.random.default_rng(0), CircuitBuilder()
     even = leaf(np.full((units, units), 1 / units))

@@ -99,7 +99,7 @@ def test_tensors_that_were_replaced_are_those_of_the_circuit(
     with torch.no_grad():
         assert_equal(made(X), circuit(X).double())
     assert made.certificate is not None
-    if change is not pruned:  # whose product of mask and tensor has one graph, for one backward pass
+    if change is not pruned:  # its product of mask and tensor has one graph, for one backward pass
         found, expected = gradients(made, X), gradients(circuit, X)
         for one, other in zip((found[0], *found[1]), (expected[0], *expected[1]), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)

@@ -27,11 +27,11 @@ pytestmark = [
 SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 90: 227 << 10}
 """The shared memory that a program can have, by architecture."""
 WIDEST_TUCKER = {75: 64, 80: 70, 86: 64, 90: 70}
-"""The most units, of those tried here, of Tucker products whose gradients fit."""
+"""The most units, of those tried here, of Tucker products with gradients that fit."""
 
 
 class WithoutDevice:
-    """What Triton asks of its driver to compile."""
+    """The driver, as Triton needs it to compile."""
 
     def __init__(self, capability: int) -> None:
         self.capability = capability
@@ -53,7 +53,7 @@ class WithoutDevice:
 
 @pytest.fixture
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """What is launched is compiled instead, and must fit; by name of a kernel, the shared memory of a program."""
+    """Compile launches instead, which must fit; return the shared memory of a program by name of its kernel."""
     from triton.runtime import driver
     from triton.runtime.jit import JITFunction
 
@@ -82,7 +82,7 @@ def launch(
     optimize: bool = True,
     dtype: torch.dtype | None = None,
 ) -> None:
-    """Launch the kernels of a forward pass, and of a training step, of a small image, whose results mean nothing."""
+    """Launch the kernels of a forward pass and a training step of a small image; their results mean nothing."""
     circuit = image_circuit(*size, layer=layer, units=units, inputs=inputs, states=7)
     x = torch.zeros((18, size[0] * size[1]), dtype=dtype or (torch.float32 if inputs == "gaussian" else torch.int64))
     module = TorchCompiler(optimize=optimize).compile(circuit)

@@ -1,4 +1,4 @@
-"""What the passes on kernel calls do: structure, on circuits that are small enough to be read."""
+"""The passes on kernel calls: structure, on circuits that are small enough to be read."""
 
 import pytest
 

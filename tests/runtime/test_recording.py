@@ -48,7 +48,7 @@ def pairs_of_coins() -> Trace:
 
 
 def sentences(trace: Trace) -> list[list[str]]:
-    """What each step did, in lines."""
+    """Describe each step in lines."""
     return [wrap(sentence_of(TraceIndex(trace), step.index), 100) for step in trace.steps]
 
 

@@ -38,7 +38,7 @@ def image(region_graph: str, layer: str, inputs: str) -> Circuit:
 
 
 def partial_products() -> Circuit:
-    """Sums whose weights are Kronecker products, of two products each."""
+    """Sums with Kronecker products as weights, of two products each."""
     b = CircuitBuilder()
 
     def leaf(*shape: int) -> SoftplusParameter:

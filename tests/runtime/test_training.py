@@ -50,7 +50,7 @@ def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
 
 
 def fill_memory(made: FastCircuit) -> None:
-    """What the kernels find in memory is of earlier steps: here NaN, -1, and flags that are set."""
+    """Fill the memory of the kernels as earlier steps may leave it: NaN, -1, and flags that are set."""
     assert isinstance(made.backend, NativeBackend)
     for memory in (made.backend.training.workspaces, made.backend.training.values):
         for _ in range(torch.get_num_threads()):
@@ -190,7 +190,7 @@ def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
 
 @pytest.mark.parametrize("rows", [400, 700])
 def test_the_last_tile_may_have_fewer_rows(rows: int):
-    """What one tile has prepared is there for the next one, in memory that has anything."""
+    """Check that a tile finds what the one before it prepared, in memory with arbitrary numbers."""
     x = torch.randint(256, (rows, 16), generator=torch.Generator().manual_seed(rows))
     assert_trains(compile_circuit(image_circuit(4, 4, units=6)), x)
 

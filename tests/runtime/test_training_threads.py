@@ -96,7 +96,7 @@ def test_a_tile_waits_for_all_users_of_a_density_in_the_previous_tile():
 def calls(
     monkeypatch: pytest.MonkeyPatch, threads: Callable[[int], None]
 ) -> tuple[NativeForwardCall, NativeBackwardCall]:
-    """The calls of a step for two tiles of a circuit whose kernel calls share densities: only the first one is made."""
+    """The calls of a step for two tiles of a circuit with shared densities: only the first one is made."""
     threads(2)
     found: list[Any] = []
 
@@ -158,7 +158,7 @@ def test_an_interrupted_call_keeps_what_its_threads_read_and_write(
 
 
 def reachable(root: object) -> list[Any]:
-    """What an object of ctypes has in its attributes, and these in turn."""
+    """Return the attributes of an object of ctypes, and theirs in turn."""
     found: dict[int, object] = {}
     waiting = [root]
     while waiting:

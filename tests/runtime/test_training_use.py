@@ -132,7 +132,7 @@ def test_one_tensor_may_be_given_for_two_parameters_in_a_call_of_its_own():
         assert_equal(*found)
         assert made.certificate is not None
         assert made.certificate.rows_recomputed > 0
-        made = fast(circuit, backend="native")  # whose first call is the one with tied parameters
+        made = fast(circuit, backend="native")  # its first call is the one with tied parameters
         with torch.no_grad():
             functional_call(made, dict.fromkeys(names, tied), (X,))
         functional_call(made, dict.fromkeys(names, tied.clone().requires_grad_()), (X,))
@@ -203,7 +203,7 @@ def test_a_loss_that_is_kept_does_not_keep_the_memory_of_its_step(made):
 
 
 def functions_of(value: Tensor) -> set[str]:
-    """The names of the functions whose gradients a value has."""
+    """The names of the functions in the graph of gradients of a value."""
     found, functions = set[str](), [value.grad_fn]
     while functions:
         if function := functions.pop():

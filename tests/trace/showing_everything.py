@@ -28,7 +28,7 @@ from explorer_widgets.schema import ColourBy, Mode
 
 PICTURES: tuple[tuple[Mode, ColourBy], ...] = (("side", "kind"), ("diff", "memory"), ("after", "fold"))
 MAX_NODES = 6
-"""Nodes whose lineage and so on are asked."""
+"""Nodes to ask for their lineage and so on."""
 
 
 def show_everything(trace: Trace, folder: Path) -> None:

@@ -335,7 +335,7 @@ def test_a_check_in_half_precision_allows_coarse_rounding(blackboard, dtype):
 
 
 def check_values(values, promises):
-    """Check a trace whose steps return these values, each by a rule of the given exactness."""
+    """Check a trace with steps that return these values, each by a rule of the given exactness."""
 
     class Gives:
         def __init__(self, value):

@@ -1,4 +1,4 @@
-"""What the inspector says about layers, groups and matches."""
+"""The inspector's descriptions of layers, groups and matches."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What must hold of every picture of every circuit."""
+"""Facts about every picture of every circuit."""
 
 import numpy as np
 import pytest

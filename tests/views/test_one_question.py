@@ -139,7 +139,7 @@ class TestOneQuestion:
 
 
 class TestAsData:
-    """What a drawing is given."""
+    """The data of a drawing."""
 
     def test_each_choice_has_its_verdict(self):
         index = index_of("conflict")

@@ -1,4 +1,4 @@
-"""What a view says of a pass that changed nothing."""
+"""The messages of views about passes that changed nothing."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""What was timed as bars, tables and words; literal values, and measured ones of a real run."""
+"""Timings as bars, tables and words; literal values, and measured ones of a real run."""
 
 from dataclasses import replace
 from typing import Any

@@ -25,7 +25,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 VARIABLE = re.compile(r"var\(--(?:ce-)?([\w-]+)\)")
 LIGHT_ROLES, DARK_ROLES = {**LIGHT, **LIGHT_VALUES}, {**DARK, **DARK_VALUES}
 UNSEEN = {"ce-name", "ce-ring", "ce-plate-face", "ce-link-reach", "ce-docks"}
-"""What screen readers, the pointer, the selection and the rule lens need."""
+"""Parts for screen readers, the pointer, the selection and the rule lens."""
 
 Shape = tuple[str, list[float], Any]
 

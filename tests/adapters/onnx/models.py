@@ -50,7 +50,7 @@ def mlp(rows: int | str = 8, **more: Any) -> Any:
 
 
 def branches() -> Any:
-    """An If whose branches read a value from outside, and an output that is an initializer."""
+    """An If with branches that read a value from outside, and an output that is an initializer."""
     out = [helper.make_tensor_value_info("z", FLOAT, [4])]
     then = helper.make_graph([helper.make_node("Add", ["doubled", "w"], ["z"])], "then", [], out)
     other = helper.make_graph([helper.make_node("Mul", ["doubled", "doubled"], ["z"])], "other", [], out)

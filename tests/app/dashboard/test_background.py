@@ -91,7 +91,7 @@ def test_a_new_job_cancels_the_previous_one() -> None:
 
 
 class Asked:
-    """A workspace whose reader has asked for values; `answers` are the reasons why there are none."""
+    """A workspace with a request for values; `answers` are the reasons why there are none."""
 
     def __init__(self, host: Host) -> None:
         self.inputs_background, self.answers = host.background, list[str]()

@@ -15,7 +15,7 @@ LARGE = ("mnist", "poon-domingos")
 
 
 def told_by(card: Card) -> tuple[object, ...]:
-    """What a card tells: its calls, and the plates of its drawings with their cells. Not where a pixel is."""
+    """Return the content of a card: its calls, and the plates of its drawings with their cells, without positions."""
     drawings = (
         [(p["kind"], p["folded"], p["path"].count("M")) for p in one["plates"]] for one in (card.before, card.after)
     )

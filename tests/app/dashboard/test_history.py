@@ -25,7 +25,7 @@ CHECK = StepCheck(3, "optimize/round 1/fuse", 0.0, "exact", 0.0)
 
 
 class Page:
-    """A dashboard whose work is done by `work`, and the addresses that it wrote: (query, whether it replaces)."""
+    """A dashboard that works by `work`, and the addresses that it wrote: (query, whether it replaces)."""
 
     def __init__(self, made: Dashboard, delivered: "Queue[Callable[[], None]]") -> None:
         self.made = made

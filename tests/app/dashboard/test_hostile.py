@@ -241,7 +241,7 @@ EXCESSIVE = {
         for part in ({"msgid": "1", "msgtype": "PUSH-DOC"}, {}, {"doc": {"title": "x", "version": "3", "roots": []}})
     ],
 }
-"""Messages that Bokeh would take long to read, that replace the page, or whose parts no page sends."""
+"""Messages that Bokeh would take long to read, that replace the page, or that have parts that no page sends."""
 USUAL = {
     "a painted input": changed("x", "evidence", {"type": "map", "entries": [["x", [0] * 100_000], ["n", 1]]}),
     "selected boxes": changed("x", "selection", [f"box-{i}" for i in range(50_000)]),

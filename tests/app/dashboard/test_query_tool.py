@@ -28,7 +28,7 @@ from tests.waiting import PATIENCE
 
 
 class Reader:
-    """A workspace whose host thread is this one, with the tool open."""
+    """A workspace in this host thread, with the tool open."""
 
     def __init__(self, circuit: str, trace: Trace | None = None) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()

@@ -175,7 +175,7 @@ NAMES = ("asyncio", "bokeh.server.views.ws", "panel.reactive", "panel.no_such_ye
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
-    """What further handlers of the loggers write, below which others log."""
+    """Yield the output of further handlers of the loggers, below which others log."""
     for name in NAMES:  # other packages, such as distributed, let some keep to themselves
         monkeypatch.setattr(logging.getLogger(name), "propagate", True)
     text = io.StringIO()

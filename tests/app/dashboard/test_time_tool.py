@@ -35,7 +35,7 @@ from tests.waiting import PATIENCE
 
 
 class Reader:
-    """A workspace whose host thread is this one."""
+    """A workspace in this host thread."""
 
     def __init__(self) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()

@@ -189,7 +189,7 @@ def test_a_decompression_bomb_is_refused_before_it_is_decompressed(monkeypatch: 
 
 
 def padded(raw: bytes, count: int) -> bytes:
-    """A trace whose circuit has a field that no reader knows, of so many empty lists."""
+    """A trace of a circuit with an unknown field of `count` empty lists."""
     data = json.loads(raw)
     data["circuit"]["pad"] = data["pad"] = [[]] * count
     return json.dumps(data).encode()

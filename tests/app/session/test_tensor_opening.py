@@ -24,7 +24,7 @@ SHORT = replace(PLACE, tensor=TensorOptions(TENSOR, passes=("CSE", "ConstantFold
 
 @cache
 def opened_at(place):
-    """What a link opens, recorded once: leave it as it is."""
+    """Return the trace that a link opens, recorded once: leave it as it is."""
     return open_state(Library(), place)
 
 

@@ -105,7 +105,7 @@ def alone(folder):
 
 @pytest.fixture(scope="module")
 def together(folder) -> tuple[str, str]:
-    """What two processes print: they fail, train, continue, evaluate and train again, until the first one is killed."""
+    """The output of two processes: they fail, train, continue, evaluate, train again, until the first is killed."""
     for rank in (0, 1):
         small_circuit(4 + rank).save(folder / f"circuit-{rank}.json")
     address = ("127.0.0.1", 0, None, True)  # a free port, and the store stays in this process

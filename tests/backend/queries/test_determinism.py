@@ -15,7 +15,7 @@ from tests.symbolic.test_determinism import equal_or_different
 
 
 def sparse_circuit(random: np.random.Generator) -> Circuit:
-    """Sums of products over three variables, most of whose parameters are zero."""
+    """Sums of products over three variables, with mostly zeros as parameters."""
     b = CircuitBuilder()
 
     def sparse(*shape: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Evidence far from all means, whose logarithm is so large that a difference of two of them would mean nothing."""
+"""Evidence far from all means, with logarithms so large that a difference of two would mean nothing."""
 
 import math
 from collections.abc import Mapping
@@ -138,7 +138,7 @@ def test_each_output_and_class_has_its_own_conditional(size: float, state: int, 
 
 
 def square() -> tuple[Circuit, Mixture]:
-    """The square of a mixture with a negative weight, whose three components are equally wide."""
+    """The square of a mixture of three equally wide components with a negative weight."""
     weights, scale = (0.8, -0.5, 0.3), 1.5
     b = CircuitBuilder()
     normal = b.add(GaussianLayer(scope=(0,), num_output_units=3, mean=constant(MEANS), stddev=constant([scale] * 3)))
@@ -288,7 +288,7 @@ def test_a_partition_function_that_hides_what_is_divided_by_it_is_refused():
 
 @pytest.mark.parametrize(("size", "log_ratio", "optimize", "fold"), covering((1e6, 1e9, -1e12), (0.0, 1.0), *SWITCHES))
 def test_gradients_of_components_that_are_almost_equal(size: float, log_ratio: float, optimize: bool, fold: bool):
-    """Two components whose ratio is about 1 or e far out; each derivative is a part of a huge one."""
+    """Two components with a ratio of about 1 or e far out; each derivative is a part of a huge one."""
     means, scales = [0.0, log_ratio / size], [1.0, 1.0]
     b = CircuitBuilder()
     normal = b.add(GaussianLayer(scope=(0,), num_output_units=2, mean=learned(means), stddev=learned(scales)))

@@ -83,7 +83,7 @@ def test_every_likelihood_query_equals_brute_force(circuit: Circuit, seed: int):
 
 
 def tables_in_one_fold(kind: str, mode: Mode) -> tuple[Circuit, TorchCircuit]:
-    """A mixture of products of three variables, whose input layers fold into one."""
+    """A mixture of products of three variables, with input layers that fold into one."""
     random = np.random.default_rng(4)
     b = CircuitBuilder()
 

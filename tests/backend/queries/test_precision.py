@@ -49,7 +49,7 @@ def leaf(values: Any) -> TensorParameter:
 
 
 def mixture() -> Circuit:
-    """A mixture of the rows (0, 0), (1, 0) and (1, 1), whose last two weights are below the numbers of float32."""
+    """A mixture of the rows (0, 0), (1, 0) and (1, 1); the last two weights are below the numbers of float32."""
     b = CircuitBuilder()
 
     def point(variable: int, value: int) -> int:

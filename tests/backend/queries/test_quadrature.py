@@ -143,7 +143,7 @@ def rows_and_masks(table: Table, random: np.random.Generator) -> tuple[list[tupl
 
 
 RTOL = 1e-8
-"""Values are sums of some dozens of positive terms, or of squares whose terms cancel by a few digits at most."""
+"""Values are sums of some dozens of positive terms, or of squares with terms that cancel by a few digits at most."""
 
 
 def assert_near(found: object, wanted: float) -> None:

@@ -1,4 +1,4 @@
-"""What a layer says of its terms is what it computes: their sum, and what each one reads."""
+"""The terms that a layer describes are those that it computes: their sum, and the inputs of each."""
 
 from functools import partial
 

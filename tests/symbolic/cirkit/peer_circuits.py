@@ -150,7 +150,7 @@ def learned_table(kinds: Sequence[str]) -> Circuit:
 
 
 def regions_by_factories(graph: Any) -> Circuit:
-    """A circuit whose sum and product layers are made by functions.
+    """A circuit with sum and product layers made by functions.
 
     Raises: NotImplementedError if the release fails at the first partition, as 0.2.1 and 0.3.1 do.
     """

@@ -13,7 +13,7 @@ Array = NDArray[Any]
 
 
 def values(circuit: Circuit, x: Array | None) -> Array:
-    """The values (B, outputs, O) of a circuit whose leaves are constants, by the oracle."""
+    """The values (B, outputs, O) of a circuit of constant leaves, by the oracle."""
     return evaluate(circuit, constant_leaf_values(circuit), x)
 
 

@@ -11,7 +11,7 @@ from explorer.templates.inputs import CategoricalInput
 
 
 def product_with_every_operator() -> Circuit:
-    """A product with rearranged and repeated units, and with weights whose columns are in another order."""
+    """A product with rearranged and repeated units, and with the columns of weights in another order."""
     b, a = CircuitBuilder(), CircuitBuilder()
     x = [b.add(CategoricalInput(2)(v, 2)) for v in (0, 1)]
     one = b.build(b.sum(b.kronecker(*x), num_units=2))

@@ -1,4 +1,4 @@
-"""What an operator cannot do is a typed error that names the layers."""
+"""Misuse of an operator is a typed error that names the layers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -260,7 +260,7 @@ def test_a_layer_from_outside_adds_its_rules():
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CubicLayer(InnerLayer):
-    """Each unit to the third power, whose integral is not the cube of the integral."""
+    """Each unit to the third power: its integral is not the cube of the integral."""
 
     arity: int = 1
 

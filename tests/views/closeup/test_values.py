@@ -1,4 +1,4 @@
-"""What a circuit computes for some inputs, as plain data made of literal runs."""
+"""The values of a circuit for some inputs, as plain data made of literal runs."""
 
 from dataclasses import replace
 
