@@ -10,11 +10,7 @@ from explorer.compiler.compile_rules import (
     operator_rule as operator_rule,
     parameter_rules as parameter_rules,
 )
-from explorer.compiler.compiler import (
-    CompiledCircuitsMap as CompiledCircuitsMap,
-    TorchCompiler as TorchCompiler,
-    get_strategy as get_strategy,
-)
+from explorer.compiler.compiler import CompiledCircuitsMap as CompiledCircuitsMap, TorchCompiler as TorchCompiler
 from explorer.compiler.operator_values import define_operator as define_operator
 from explorer.compiler.record_circuit import (
     compile_with_origins as compile_with_origins,

@@ -1,6 +1,5 @@
 """The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`."""
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -21,26 +20,16 @@ from explorer.backend import (
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
 from explorer.compiler.compile_rules import CompileRule, initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.compiler_snapshot import CompiledSnapshot, FoldingSnapshot, FoldStates
-from explorer.compiler.operator_snapshot import DerivedCircuits, OperatorSnapshot
+from explorer.compiler.operator_snapshot import COMPILE, report_operators
 from explorer.compiler.stats import StatsCounter
-from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name
+from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, check_type
 from explorer.fold import FoldedGroup, assemble, fold_circuit, get_scheduler, order_slices
 from explorer.graph import Graph, Ordering
 from explorer.levels import pause_garbage_collection
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
-from explorer.rewrite import OptMatchStrategy
-from explorer.symbolic import (
-    Circuit,
-    Initializer,
-    Layer,
-    OperatorSteps,
-    ParameterNode,
-    TensorParameter,
-    formula_of,
-    operator_steps,
-    operator_words,
-)
+from explorer.rewrite import OptMatchStrategy, get_strategy
+from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter, operator_steps
 from explorer.trace import (
     COMPILED,
     Folded,
@@ -55,9 +44,6 @@ from explorer.trace import (
     StepPath,
     StepStarted,
 )
-
-COMPILE = "compile"
-"""The step that compiles layers."""
 
 
 @dataclass(eq=False)
@@ -100,7 +86,7 @@ class TorchCompiler:
         self.skips = parse_skips(self.options.skip)
         get_scheduler(self.options.levels)
         if rules is not None:
-            _check_type("rules", rules, RuleSet)
+            check_type("rules", rules, RuleSet)
         self.rules = (preset_rules(self.options.preset) if rules is None else rules).without(*self.options.disable)
         for listener in listeners:
             if not callable(listener):
@@ -130,7 +116,7 @@ class TorchCompiler:
         Raises: CircuitError if something in it has no compile rule; RuleError if a rule fails; UnknownNameError if
         `skip` names an unknown rule.
         """
-        _check_type("circuit", circuit, Circuit)
+        check_type("circuit", circuit, Circuit)
         if circuit in self.circuits:
             return self.circuits[circuit]
         skips = SkipTracker(self.skips, (*self.rules.names, *self.options.disable))
@@ -145,7 +131,7 @@ class TorchCompiler:
     def _compile_circuit(self, circuit: Circuit, skips: SkipTracker) -> TorchCircuit:
         """Compile the layers, optimize and fold them, allocate and initialize tensors, and build the module."""
         operators = operator_steps(circuit)
-        unshown = self._report_operators(circuit, operators) if self.listeners else ""
+        unshown = report_operators(self, circuit, operators, self._notify) if self.listeners and operators.steps else ""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
         before = CompiledSnapshot(self, circuit, self._counter, nothing)
         with self._step(StepPath.of(COMPILE), before) as step:
@@ -159,29 +145,6 @@ class TorchCompiler:
         return TorchCircuit(
             graph, fold_index, self.semiring, tensors, self.store, names, seed_names, circuit.num_variables
         )
-
-    def _report_operators(self, circuit: Circuit, operators: OperatorSteps) -> str:
-        """Report each operator that made the circuit as a step; the last one has the layers of the circuit.
-
-        Returns why there are no steps, if a layer of an operand has no compile rule: the circuit itself may compile.
-        """
-        if not operators.steps:
-            return ""
-        try:
-            derived = DerivedCircuits.of(self, circuit, operators)
-        except CircuitError as error:
-            return str(error)
-        runs = Counter([COMPILE])  # an operator of this name is its second run
-        for step in operators.steps:
-            made = step.made
-            name = "operands" if made is None or made.derivation is None else made.derivation.operator
-            runs[name] += 1
-            self._notify(StepStarted(StepPath((Stage(name, run=runs[name]),)), COMPILED))
-            self._notify(derived.applied(step))
-            self._notify(StepEnded(True, 0.0, OperatorSnapshot(derived, step)))
-            if made is not None:
-                self._notify(Noted(f"{formula_of(made, circuit)}: {operator_words(made)}"))
-        return ""
 
     def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
         compiled_layers_map = {node: self.compile_layer(layer) for node, layer in circuit.graph.nodes.items()}
@@ -340,18 +303,3 @@ def _options(options: CompilerOptions | None, keywords: Mapping[str, Any]) -> Co
     if keywords:
         raise DataTypeError(f"got both options and {', '.join(keywords)}; use dataclasses.replace(options, ...)")
     return replace(options, strategy=get_strategy(options.strategy).value)
-
-
-def _check_type(name: str, value: object, wanted: type) -> None:
-    if not isinstance(value, wanted):
-        raise DataTypeError(f"{name}: expected a {wanted.__name__}, got {value!r} of type {type(value).__name__}")
-
-
-def get_strategy(strategy: OptMatchStrategy | str) -> OptMatchStrategy:
-    """The strategy with this name (`largest-match`, `LARGEST_MATCH`). Raises: UnknownNameError."""
-    if isinstance(strategy, OptMatchStrategy):
-        return strategy
-    for known in OptMatchStrategy:
-        if strategy in (known.value, known.name):
-            return known
-    raise unknown_name("strategy", strategy, [known.value for known in OptMatchStrategy])

@@ -1,6 +1,7 @@
-"""The circuits that are there between two operators, before the circuit that results is compiled."""
+"""The circuits between two operators, and a step for each operator, before the circuit that results is compiled."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,57 @@ from explorer.compiler.operator_values import columns_of, expected_values
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError
 from explorer.graph import Graph, nested_of, parameters_of
-from explorer.symbolic import Circuit, Layer, OperatorStep, OperatorSteps, ParameterNode, TensorParameter, formula_of
-from explorer.trace import GraphChange, OperatorApplied, PresentCircuit
+from explorer.symbolic import (
+    Circuit,
+    Layer,
+    OperatorStep,
+    OperatorSteps,
+    ParameterNode,
+    TensorParameter,
+    formula_of,
+    operator_words,
+)
+from explorer.trace import (
+    COMPILED,
+    GraphChange,
+    Noted,
+    OperatorApplied,
+    PresentCircuit,
+    Stage,
+    StepEnded,
+    StepPath,
+    StepStarted,
+)
 
 if TYPE_CHECKING:
     from explorer.compiler.compiler import TorchCompiler
+
+COMPILE = "compile"
+"""The step that compiles layers."""
+
+
+def report_operators(
+    compiler: "TorchCompiler", circuit: Circuit, operators: OperatorSteps, notify: Callable[[Any], None]
+) -> str:
+    """Report each operator that made a circuit as a step; the last one has the layers of the circuit.
+
+    Returns why there are no steps, if a layer of an operand has no compile rule: the circuit itself may compile.
+    """
+    try:
+        derived = DerivedCircuits.of(compiler, circuit, operators)
+    except CircuitError as error:
+        return str(error)
+    runs = Counter([COMPILE])  # an operator of this name is its second run
+    for step in operators.steps:
+        made = step.made
+        name = "operands" if made is None or made.derivation is None else made.derivation.operator
+        runs[name] += 1
+        notify(StepStarted(StepPath.of(Stage(name, run=runs[name])), COMPILED))
+        notify(derived.applied(step))
+        notify(StepEnded(True, 0.0, OperatorSnapshot(derived, step)))
+        if made is not None:
+            notify(Noted(f"{formula_of(made, circuit)}: {operator_words(made)}"))
+    return ""
 
 
 @dataclass(frozen=True, eq=False)

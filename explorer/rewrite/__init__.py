@@ -14,6 +14,7 @@ from explorer.rewrite.driver import (
     Matches as Matches,
     OptMatchStrategy as OptMatchStrategy,
     RewriteContext as RewriteContext,
+    get_strategy as get_strategy,
     is_possible as is_possible,
     match_optimization_patterns as match_optimization_patterns,
     optimize_graph as optimize_graph,

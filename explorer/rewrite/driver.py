@@ -14,7 +14,7 @@ from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple, cast
 
-from explorer.errors import CircuitError, RuleError
+from explorer.errors import CircuitError, RuleError, unknown_name
 from explorer.graph import Graph
 from explorer.rewrite.matching import GraphOptMatch, KnownResults, match_pattern_graph
 from explorer.rewrite.patterns import GraphOptPattern
@@ -38,6 +38,16 @@ class OptMatchStrategy(Enum):
     LARGEST_MATCH = "largest-match"
     FIRST_MATCH = "first-match"
     LOWEST_COST = "lowest-cost"
+
+
+def get_strategy(strategy: OptMatchStrategy | str) -> OptMatchStrategy:
+    """Return the strategy with this name (`largest-match`, `LARGEST_MATCH`). Raises: UnknownNameError."""
+    if isinstance(strategy, OptMatchStrategy):
+        return strategy
+    for known in OptMatchStrategy:
+        if strategy in (known.value, known.name):
+            return known
+    raise unknown_name("strategy", strategy, [known.value for known in OptMatchStrategy])
 
 
 @dataclass(frozen=True, slots=True)

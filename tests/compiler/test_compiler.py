@@ -257,7 +257,7 @@ def test_without_optimization_and_folding_every_layer_is_compiled_once_in_order(
         ("optimize", 1, "optimize: expected a bool"),
         ("max_rounds", 2.5, "max_rounds: expected an int, got 2.5"),
         ("seed", "a", "seed: expected an int"),
-        ("rules", 3, "rules: expected a RuleSet"),
+        ("rules", 3, "rules must be of type RuleSet; found int"),
         ("listeners", [None], "listeners: expected callables that accept an event, got None"),
     ],
 )
@@ -267,7 +267,7 @@ def test_an_option_of_the_wrong_type_is_refused(option: str, value: object, mess
 
 
 def test_only_circuits_are_compiled():
-    with pytest.raises(DataTypeError, match="circuit: expected a Circuit, got 'digits' of type str"):
+    with pytest.raises(DataTypeError, match="circuit must be of type Circuit; found str"):
         TorchCompiler().compile("digits")  # pyright: ignore[reportArgumentType]
 
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 from inline_snapshot import snapshot
 
-from explorer.compiler import get_strategy
 from explorer.errors import UnknownNameError
 from explorer.graph import Graph
-from explorer.rewrite import GraphOptMatch, Matches, OptMatchStrategy, match_optimization_patterns
+from explorer.rewrite import GraphOptMatch, Matches, OptMatchStrategy, get_strategy, match_optimization_patterns
 from explorer.trace import Refusal, RefusalKind
 from tests.rewrite.toys import A, B, C, Toy, chain, pattern
 from tests.strategies import graphs
