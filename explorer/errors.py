@@ -14,6 +14,8 @@ Value = TypeVar("Value")
 
 MAX_NAMES = 60
 """Maximum number of names in a message; of more names, only the nearest are listed."""
+MAX_MESSAGE_CHARS = 2000
+"""Maximum length of a message about a file."""
 MIN_SIMILARITY = 0.6
 """Minimum share of equal characters of a name that a message suggests."""
 
@@ -64,7 +66,14 @@ class DuplicateNameError(CircuitError):
 
 
 class FileFormatError(CircuitError):
-    """A file cannot be read or written, is truncated, of a different format, or of an unsupported version."""
+    """A file cannot be read or written, is truncated, of a different format, or of an unsupported version.
+
+    The message is cut after `MAX_MESSAGE_CHARS`, since it may quote the file.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:MAX_MESSAGE_CHARS]} ..."
 
 
 class RuleError(CircuitError):
