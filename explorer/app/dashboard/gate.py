@@ -6,6 +6,7 @@ Panel and Bokeh register more routes than the page needs. One of them imports th
 does not compare the Host header with anything, so a foreign name that resolves to this machine would be answered.
 """
 
+import asyncio
 import logging
 import re
 import traceback
@@ -309,6 +310,8 @@ def _shorten(text: str, length: int) -> str:
 END = "</head>"
 RELOAD = "<script>location.reload()</script>"
 DARK = "dark"
+PAUSE_SECONDS = 0.1
+"""The time between two pages, in which open ones are answered: each takes 0.3 s, and many may be asked for at once."""
 
 
 def failure_html(error: Exception) -> str:
@@ -321,15 +324,16 @@ def failure_html(error: Exception) -> str:
 class EarlyHeadHandler(DocHandler):
     """Sends the head of the last page first: pages of a theme share it, unless an extension was loaded since.
 
-    `heads` are the known ones by theme; a server has its own.
+    `heads` are the known ones by theme; a server has its own. Pages are made one by one: `turn` is held meanwhile.
     """
 
     heads: dict[str, str]
+    turn: asyncio.Lock
     sent = ""
 
-    def initialize(self, *args: Any, heads: dict[str, str], **more: Any) -> None:
+    def initialize(self, *args: Any, heads: dict[str, str], turn: asyncio.Lock, **more: Any) -> None:
         """Receive the heads from the rule of the server."""
-        self.heads = heads
+        self.heads, self.turn = heads, turn
 
     async def get(self, *args: Any, **more: Any) -> None:
         """Answer with the page. If it fails after the head was sent, with status 200, the page shows the error."""
@@ -350,7 +354,12 @@ class EarlyHeadHandler(DocHandler):
             super().write(self.sent)
             await self.flush()
         make: Any = super().get_session
-        return await make()
+        await self.turn.acquire()
+        try:
+            return await make()
+        finally:
+            loop = asyncio.get_running_loop()  # what follows in this turn of it writes the rest of the page
+            loop.call_soon(loop.call_later, PAUSE_SECONDS, self.turn.release)
 
     def write(self, chunk: Any) -> None:
         """Write what follows the head that was sent. If it was a different one, the page is to be loaded again."""
