@@ -16,6 +16,8 @@ MAX_NAMES = 60
 """Maximum number of names in a message; of more names, only the nearest are listed."""
 MAX_MESSAGE_CHARS = 2000
 """Maximum length of a message about a file."""
+MAX_NAME_CHARS = 400
+"""Maximum length of an unknown name in a message: a file may have one of any length."""
 MIN_SIMILARITY = 0.6
 """Minimum share of equal characters of a name that a message suggests."""
 
@@ -174,14 +176,15 @@ def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]", 
 
     Of many names, only similar ones are listed.
     """
+    shown = repr(name) if len(repr(name)) <= MAX_NAME_CHARS else f"{repr(name)[:MAX_NAME_CHARS]} ..."
     names, do = [str(item) for item in known], f"; {advice}" if advice else ""
     if len(names) <= MAX_NAMES:
         near = did_you_mean(str(name), names)
-        return UnknownNameError(f"no {kind} named {name!r}; known are: {listed(names)}{near and f'; {near}'}{do}")
+        return UnknownNameError(f"no {kind} named {shown}; known are: {listed(names)}{near and f'; {near}'}{do}")
     near = get_close_matches(str(name), names, n=5, cutoff=MIN_SIMILARITY)
     if not near:
-        return UnknownNameError(f"no {kind} named {name!r}, and none of the {len(names)} known ones is similar{do}")
-    return UnknownNameError(f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {listed(near)}{do}")
+        return UnknownNameError(f"no {kind} named {shown}, and none of the {len(names)} known ones is similar{do}")
+    return UnknownNameError(f"no {kind} named {shown}; of {len(names)} known ones the nearest are: {listed(near)}{do}")
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
