@@ -14,6 +14,10 @@ Value = TypeVar("Value")
 
 MAX_NAMES = 60
 """Maximum number of names in a message; of more names, only the nearest are listed."""
+MAX_MESSAGE_CHARS = 2000
+"""Maximum length of a message about a file."""
+MAX_NAME_CHARS = 400
+"""Maximum length of an unknown name in a message: a file may have one of any length."""
 MIN_SIMILARITY = 0.6
 """Minimum share of equal characters of a name that a message suggests."""
 
@@ -64,7 +68,14 @@ class DuplicateNameError(CircuitError):
 
 
 class FileFormatError(CircuitError):
-    """A file cannot be read or written, is truncated, of a different format, or of an unsupported version."""
+    """A file cannot be read or written, is truncated, of a different format, or of an unsupported version.
+
+    The message is cut after `MAX_MESSAGE_CHARS`, since it may quote the file.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:MAX_MESSAGE_CHARS]} ..."
 
 
 class RuleError(CircuitError):
@@ -165,14 +176,15 @@ def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]", 
 
     Of many names, only similar ones are listed.
     """
+    shown = repr(name) if len(repr(name)) <= MAX_NAME_CHARS else f"{repr(name)[:MAX_NAME_CHARS]} ..."
     names, do = [str(item) for item in known], f"; {advice}" if advice else ""
     if len(names) <= MAX_NAMES:
         near = did_you_mean(str(name), names)
-        return UnknownNameError(f"no {kind} named {name!r}; known are: {listed(names)}{near and f'; {near}'}{do}")
+        return UnknownNameError(f"no {kind} named {shown}; known are: {listed(names)}{near and f'; {near}'}{do}")
     near = get_close_matches(str(name), names, n=5, cutoff=MIN_SIMILARITY)
     if not near:
-        return UnknownNameError(f"no {kind} named {name!r}, and none of the {len(names)} known ones is similar{do}")
-    return UnknownNameError(f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {listed(near)}{do}")
+        return UnknownNameError(f"no {kind} named {shown}, and none of the {len(names)} known ones is similar{do}")
+    return UnknownNameError(f"no {kind} named {shown}; of {len(names)} known ones the nearest are: {listed(near)}{do}")
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:

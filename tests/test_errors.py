@@ -33,6 +33,13 @@ def test_of_many_names_none_is_listed_if_none_is_similar():
     assert found == f"no pattern named 'attention', and {none}; print the list"
 
 
+@pytest.mark.parametrize("num_names", [2, MAX_NAMES + 1])
+def test_a_name_of_any_length_is_quoted_in_part(num_names):
+    error = unknown_name("pass", "x" * 60_000, [f"pass {number}" for number in range(num_names)])
+    assert str(error).startswith("no pass named 'xxx")
+    assert len(str(error)) < 600
+
+
 def test_a_class_of_the_same_name_is_told_apart_by_its_module():
     class Path:
         pass

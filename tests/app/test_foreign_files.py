@@ -129,3 +129,18 @@ def test_a_picture_as_data_is_answered_with_a_folder(tmp_path):
 def test_a_folder_is_called_one(tmp_path):
     with pytest.raises(UnknownNameError, match="is a folder; name a file in it, or list its files with serve --folder"):
         load_circuit_or_trace(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.nnf", f"nnf 1 0 1\nL {'9' * 100_000}\n"),
+        ("a.json", '{"format": "' + "x" * 100_000 + '"}'),
+        ("a.json", '{"format": "circuit-explorer trace", "version": "' + "x" * 100_000 + '"}'),
+    ],
+)
+def test_a_message_about_a_file_does_not_quote_all_of_it(name, text):
+    with pytest.raises(FileFormatError) as caught:
+        Library().upload(name, text.encode())
+    assert str(caught.value).startswith(name)
+    assert len(str(caught.value)) < 3000

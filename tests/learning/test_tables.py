@@ -213,6 +213,22 @@ def test_files_that_are_no_table_are_refused(tmp_path, text, error, message):
         table(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("shape", "error", "message"),
+    [
+        ((10**15, 3), FileFormatError, r"does not fit into memory, or is truncated: Unable to allocate"),
+        ((10**30, 3), FileFormatError, "is not a NumPy array of numbers"),
+        ((0, 10**11), ShapeError, "100000000000 columns and 0 rows; a table needs one of each"),
+        ((5, 0), ShapeError, "0 columns and 5 rows; a table needs one of each"),
+    ],
+)
+def test_a_short_file_with_an_array_of_any_size_is_refused_at_once(tmp_path, shape, error, message):
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    with pytest.raises(error, match=message):
+        read_table(tmp_path / "a.npy")
+
+
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
     with pytest.raises(FileFormatError, match=r"not a text file in UTF-8: .*iconv -f LATIN1 -t UTF-8"):

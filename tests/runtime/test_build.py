@@ -149,6 +149,30 @@ def test_a_folder_that_others_can_write_is_refused_and_nothing_is_compiled(quick
 
 @posix
 @has_compiler
+def test_a_folder_that_others_can_replace_is_refused(quick: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """They could rename the checked folder, and put one of theirs in its place before the library is loaded."""
+    around = tmp_path / "around"
+    folder = around / "between" / "cache"
+    folder.mkdir(parents=True, mode=0o700)
+    (tmp_path / "link").symlink_to(around)
+    monkeypatch.setattr(build, "_is_private", lambda group: False)
+    for named in (folder, tmp_path / "link" / "between" / "cache"):
+        monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(named))
+        for mode in (0o777, 0o775, 0o703):
+            around.chmod(mode)
+            with pytest.raises(LoweringError, match=r"other users can write .*/around; set CIRCUIT_.* chmod go-w"):
+                build.library_path()
+        assert list(folder.iterdir()) == []
+    for mode in (0o1777, 0o755):
+        around.chmod(mode)
+        assert build.library_path().parent == folder
+    around.chmod(0o775)
+    monkeypatch.setattr(build, "_is_private", lambda group: group == around.stat().st_gid)
+    assert build.library_path().parent == folder
+
+
+@posix
+@has_compiler
 def test_a_library_that_others_can_write_is_compiled_again(quick: str, tmp_path: Path):
     library = build.library_path()
     whole = library.read_bytes()
@@ -171,7 +195,8 @@ def test_a_folder_or_library_of_another_user_is_refused_and_one_of_root_is_used(
 
     def stat_of(path: Path, **more: bool) -> os.stat_result:
         found = usual(path, **more)
-        return os.stat_result([*found[:4], owners.get(path, found.st_uid), *found[5:10]])
+        usual_owner = 0 if path in library.parents else found.st_uid
+        return os.stat_result([*found[:4], owners.get(path, usual_owner), *found[5:10]])
 
     monkeypatch.setattr(Path, "stat", stat_of)
     assert build.library_path() == library

@@ -6,11 +6,13 @@ Panel and Bokeh register more routes than the page needs. One of them imports th
 does not compare the Host header with anything, so a foreign name that resolves to this machine would be answered.
 """
 
+import asyncio
 import logging
 import re
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from hmac import compare_digest
 from html import escape
 from types import SimpleNamespace
 from typing import Any
@@ -56,6 +58,8 @@ STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@
 """Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
 IDS = ("bokeh-session-id", "bokeh-token")
 """Arguments of an address that would name the session of a page; there is a header of the first name too."""
+PROTOCOL = "Sec-WebSocket-Protocol"
+"""The header in which the websocket of a page has the token of its session."""
 MAX_SHOWN_CHARS = 100
 MAX_BODY_BYTES = 2**16
 """Maximum size of the body of a request: pages send none. Tornado would keep 100 MB, also of a foreign page's."""
@@ -74,9 +78,8 @@ def guard(application: BokehTornado, option: str) -> None:
     """
     if application.generate_session_ids:
         sign_sessions(application)
-    refused = Refused(
-        known_routes(application), application.websocket_origins, option, application.generate_session_ids
-    )
+    key = application.secret_key if application.generate_session_ids else None
+    refused = Refused(known_routes(application), application.websocket_origins, option, key)
     application.default_router.rules.insert(0, Rule(refused, Refusal))
     application.add_transform(SafeHeaders)
     limited = SimpleNamespace(compress=zlib.compress, decompress=unpack_token)
@@ -127,9 +130,10 @@ def component_path(component: Any) -> str:
 class Refused(Matcher):
     """Matches the requests that are refused, with the status and the reason; names no session in the others."""
 
-    def __init__(self, routes: re.Pattern[str], origins: Iterable[str], option: str, makes_ids: bool = True) -> None:
+    def __init__(self, routes: re.Pattern[str], origins: Iterable[str], option: str, key: bytes | None) -> None:
         self._routes = routes
-        self._makes_ids = makes_ids
+        self._key = key
+        """The key that signs tokens; None if ids of sessions come from the address."""
         named = [*origins, *settings.allowed_ws_origin()]
         self._names = {*LOOPBACK_NAMES, *(host_name(origin) for origin in named)}
         self._option = option
@@ -138,7 +142,7 @@ class Refused(Matcher):
         """Return the arguments of `Refusal`; None for a request that is answered. Its body is read afterwards."""
         if isinstance(request.connection, HTTP1Connection):
             request.connection.set_max_body_size(MAX_BODY_BYTES)
-        if self._makes_ids:
+        if self._key is not None:
             remove_ids(request)
         hosts = request.headers.get_list("Host")
         if len(hosts) != 1 or not self._is_own_name(host_name(hosts[0])):
@@ -152,10 +156,29 @@ class Refused(Matcher):
             return _arguments(403, "Other sites may link to this server; they may not load or embed what it serves.")
         if self._routes.fullmatch(request.path) is None:
             return _arguments(404, f"This server has no page {request.path[:MAX_SHOWN_CHARS]}.")
+        if self._key is not None and PROTOCOL in request.headers and not has_token(request.headers, self._key):
+            return _arguments(403, "This server did not make the session of this page. Load the page again.")
+        make_readable(request)
         return None
 
     def _is_own_name(self, name: str) -> bool:
         return bool(name) and any(name == own or ("*" in own and match_host(name, own)) for own in self._names)
+
+
+def has_token(headers: HTTPHeaders, key: bytes) -> bool:
+    """Whether a websocket names a session with a token of this process; Bokeh logs a traceback for any other one."""
+    protocol, _, token = (part.strip() for part in headers[PROTOCOL].partition(","))
+    signed, _, signature = token.partition(".")
+    expected = bokeh.util.token._signature(signed, key)
+    return protocol == "bokeh" and compare_digest(signature.encode(), expected.encode())
+
+
+def make_readable(request: HTTPServerRequest) -> None:
+    """Escape what Panel cannot divide: a second `?`, and a numeric host with colons, which it names localhost."""
+    path, mark, query = request.uri.partition("?") if request.uri else ("", "", "")
+    request.uri = path + mark + query.replace("?", "%3F").replace("#", "%23")
+    if request.host.startswith("["):
+        request.host = "localhost" + request.host.partition("]")[2]
 
 
 def remove_ids(request: HTTPServerRequest) -> None:
@@ -287,6 +310,8 @@ def _shorten(text: str, length: int) -> str:
 END = "</head>"
 RELOAD = "<script>location.reload()</script>"
 DARK = "dark"
+PAUSE_SECONDS = 0.1
+"""The time between two pages, in which open ones are answered: each takes 0.3 s, and many may be asked for at once."""
 
 
 def failure_html(error: Exception) -> str:
@@ -299,15 +324,16 @@ def failure_html(error: Exception) -> str:
 class EarlyHeadHandler(DocHandler):
     """Sends the head of the last page first: pages of a theme share it, unless an extension was loaded since.
 
-    `heads` are the known ones by theme; a server has its own.
+    `heads` are the known ones by theme; a server has its own. Pages are made one by one: `turn` is held meanwhile.
     """
 
     heads: dict[str, str]
+    turn: asyncio.Lock
     sent = ""
 
-    def initialize(self, *args: Any, heads: dict[str, str], **more: Any) -> None:
+    def initialize(self, *args: Any, heads: dict[str, str], turn: asyncio.Lock, **more: Any) -> None:
         """Receive the heads from the rule of the server."""
-        self.heads = heads
+        self.heads, self.turn = heads, turn
 
     async def get(self, *args: Any, **more: Any) -> None:
         """Answer with the page. If it fails after the head was sent, with status 200, the page shows the error."""
@@ -328,7 +354,12 @@ class EarlyHeadHandler(DocHandler):
             super().write(self.sent)
             await self.flush()
         make: Any = super().get_session
-        return await make()
+        await self.turn.acquire()
+        try:
+            return await make()
+        finally:
+            loop = asyncio.get_running_loop()  # what follows in this turn of it writes the rest of the page
+            loop.call_soon(loop.call_later, PAUSE_SECONDS, self.turn.release)
 
     def write(self, chunk: Any) -> None:
         """Write what follows the head that was sent. If it was a different one, the page is to be loaded again."""

@@ -1,5 +1,6 @@
 """Serves the dashboard from this machine, by default on 127.0.0.1 only."""
 
+import asyncio
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -114,6 +115,6 @@ def add_handlers(server: "Server", library: Library) -> None:
             self.write(front_page_html(library, load_cards()))
 
     context = {"application_context": server._tornado.applications["/"], "bokeh_websocket_path": "/ws"}
-    early: dict[str, Any] = {**context, "heads": {}}
+    early: dict[str, Any] = {**context, "heads": {}, "turn": asyncio.Lock()}
     rules = [Rule(WithoutState(), FrontPage), Rule(PathMatches("/"), EarlyHeadHandler, early)]
     server._tornado.add_handlers(".*", rules)

@@ -193,6 +193,8 @@ def _read_npy(file: Path) -> RawTable:
     array = load_array(file)
     if array.ndim != 2:
         raise ShapeError(f"{file}: a table has two axes, rows and columns; found shape {array.shape}")
+    if not array.size:  # the names of columns alone would take any time
+        raise ShapeError(f"{file} has {array.shape[1]} columns and {len(array)} rows; a table needs one of each")
     names = tuple(f"x{position}" for position in range(array.shape[1]))
     return RawTable(str(file), names, tuple(_array_cells(column) for column in array.T))
 
@@ -213,8 +215,10 @@ def load_array(file: Path) -> Cells:
         array = np.load(file, allow_pickle=False)
     except OSError as error:
         raise FileFormatError(f"cannot read {file}: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, OverflowError) as error:
         raise FileFormatError(f"{file} is not a NumPy array of numbers: {str(error).splitlines()[0]}") from error
+    except MemoryError as error:  # a few bytes announce an array of any size
+        raise FileFormatError(f"{file} does not fit into memory, or is truncated: {error}") from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         raise FileFormatError(
             f"{file} must hold an array of real numbers; found {getattr(array, 'dtype', 'an archive')}"

@@ -2,7 +2,7 @@
 
 A library is known by its sources, flags, compiler and processor. It is written to a file of its own and then renamed,
 so that two processes may compile at once and nobody loads a part of one. Only a library that no other user can have
-written is loaded (POSIX).
+written is loaded, from a folder that none can replace (POSIX).
 """
 
 import errno
@@ -16,6 +16,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +33,8 @@ HEADER = "structures.h"
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
 TIMEOUT_S = 300
+OUTER_ROOT = 65534
+"""The owner that a folder of root seems to have in a container that does not know root."""
 
 
 class BuildError(LoweringError):
@@ -48,9 +51,13 @@ def library_path(source: str = "library.cpp") -> Path:
     name = hashlib.sha256(
         "\n".join([*command[:-1], source, _version(tuple(compiler)), _processor(), *_sources()]).encode()
     )
-    target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
-    _make_folder(target.parent)
-    _check_trusted(target.parent)
+    folder = cache_folder()
+    _make_folder(folder)
+    folder = folder.resolve()
+    _check_trusted(folder)
+    for parent in folder.parents:
+        _check_trusted(parent, is_parent=True)
+    target = folder / f"kernels-{name.hexdigest()[:24]}.so"
     if not target.exists() or why_untrusted(target):
         what = "the native kernels in double precision" if source == DOUBLES else "the native kernels"
         LOGGER.info("compiling %s for this processor, once: about 10 seconds", what)
@@ -78,20 +85,36 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "circuit-explorer"
 
 
-def why_untrusted(path: Path) -> str:
-    """Say why another user may have written a file or folder, or still can; empty if none but root can."""
+def why_untrusted(path: Path, is_parent: bool = False) -> str:
+    """Say why another user may have written a file or folder, or still can; empty if none but root can.
+
+    In a folder that `is_parent` of the cache folder, others must not be able to replace what it contains.
+    """
     if sys.platform == "win32":
         return ""
     found = path.stat()
-    if found.st_uid not in (os.geteuid(), 0):
+    if found.st_uid not in (os.geteuid(), 0, *((OUTER_ROOT,) if is_parent else ())):
         return f"{path} belongs to another user (uid {found.st_uid})"
-    return f"other users can write {path}" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+    writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if is_parent and (found.st_mode & stat.S_ISVTX or (writable == stat.S_IWGRP and _is_private(found.st_gid))):
+        return ""
+    return f"other users can write {path}" if writable else ""
 
 
-def _check_trusted(path: Path) -> None:
+def _is_private(group: int) -> bool:
+    """Whether a group is root's, or the one with the name of this user, which many systems give to each user."""
+    with suppress(ImportError, KeyError):
+        import grp
+        import pwd
+
+        return group == 0 or grp.getgrgid(group).gr_name == pwd.getpwuid(os.geteuid()).pw_name
+    return group == 0
+
+
+def _check_trusted(path: Path, is_parent: bool = False) -> None:
     """Check that no other user can write a library or its folder: the code in it is executed. Raises: BuildError."""
     try:
-        reason = why_untrusted(path)
+        reason = why_untrusted(path, is_parent)
     except OSError as error:
         raise BuildError(f"the native kernels {path} cannot be read: {error.strerror or error}") from error
     if reason:

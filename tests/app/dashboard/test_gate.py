@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ pytest.importorskip("panel_material_ui", reason="needs the extra ui")
 
 from bokeh.core.types import ID
 from bokeh.util.token import generate_jwt_token, get_session_id
+from tornado.httpclient import HTTPClientError
 from tornado.routing import PathMatches, RuleRouter
 from tornado.web import RequestHandler
 from tornado.websocket import websocket_connect
@@ -35,7 +37,6 @@ SOCKET = {
     "Connection": "Upgrade",
     "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    "Sec-WebSocket-Protocol": "bokeh, x",
 }
 PAGES = ("/", "/?circuit=blackboard", "/static/js/bokeh.min.js", "/favicon.ico")
 COMPONENT = f"/{component_path(COMPONENTS[0])}"
@@ -82,8 +83,15 @@ class Client:
         return self.send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))
 
     def connect(self, host: str | None = None, **more: str) -> Answer:
-        """Ask for the websocket."""
-        return self.get("/ws", host, **{key.replace("-", "_"): value for key, value in SOCKET.items()}, **more)
+        """Ask for the websocket, with the token of a page."""
+        headers = {"Sec-WebSocket-Protocol": f"bokeh, {token_of(self)}", **SOCKET}
+        return self.get("/ws", host, **{key.replace("-", "_"): value for key, value in headers.items()}, **more)
+
+
+@cache
+def token_of(client: Client) -> str:
+    """The token of a page."""
+    return session_of(client)[0]
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +353,10 @@ def test_only_tokens_that_the_server_has_issued_open_a_websocket(client: Client)
 
     async def first_answers() -> list[Any]:
         found: list[Any] = []
-        for one in (*forged, token, token):  # a page connects again with its token
+        for one in forged:
+            with pytest.raises(HTTPClientError, match="403"):
+                await websocket_connect(f"ws://{LOCAL}:{client.port}/ws", subprotocols=["bokeh", one])
+        for one in (token, token):  # a page connects again with its token
             connection = await websocket_connect(f"ws://{LOCAL}:{client.port}/ws", subprotocols=["bokeh", one])
             found.append(await asyncio.wait_for(connection.read_message(), timeout=PATIENCE))
             connection.close()
@@ -354,10 +365,34 @@ def test_only_tokens_that_the_server_has_issued_open_a_websocket(client: Client)
         return found
 
     with ThreadPoolExecutor(1) as thread:
-        *refused, first, second = thread.submit(asyncio.run, first_answers()).result()
-    assert refused == [None] * len(forged)
+        first, second = thread.submit(asyncio.run, first_answers()).result()
     assert "ACK" in first
     assert "ACK" in second
+
+
+@pytest.mark.parametrize("token", ["x", "", ".", "x.y", "x, more", "\xe9", "A" * 60_000, "W10=.x", "bnVsbA==.x"])
+def test_a_token_that_is_none_is_refused_without_a_traceback(
+    client: Client, token: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    headers = {key.replace("-", "_"): value for key, value in SOCKET.items()}
+    for protocol in (f"bokeh, {token}", token or ","):
+        answer = client.get("/ws", **headers, Sec_WebSocket_Protocol=protocol)
+        assert answer.status == 403
+        assert b"Load the page again" in answer.body
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("host", "more"), [("[::1]", ""), ("[::1]:8888", ""), (None, "?a"), (None, "&selection=1?2?3#4?5#6")]
+)
+def test_a_page_opens_whatever_panel_cannot_divide(client: Client, host: str | None, more: str) -> None:
+    with socket.create_connection((LOCAL, client.port), timeout=PATIENCE) as connection:
+        name = host or f"{LOCAL}:{client.port}"
+        request = f"GET /?circuit=blackboard{more} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n"
+        connection.sendall(request.encode())
+        page = b"".join(iter(lambda: connection.recv(2**16), b""))
+    assert b"could not be made" not in page
+    assert b'"token":"' in page
 
 
 def test_panels_own_command_has_the_same_gate_below_its_prefix() -> None:

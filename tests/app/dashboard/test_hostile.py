@@ -286,3 +286,26 @@ def test_messages_that_take_long_to_read_close_their_connection_only() -> None:
 @pytest.mark.parametrize("name", USUAL)
 def test_messages_that_a_page_sends_are_within_the_limits(name: str) -> None:
     assert find_problem(json.loads(USUAL[name][-1])) == ""
+
+
+async def ask_for_pages(url: str) -> list[int]:
+    """Ask for many pages at once; returns how many more were made during each step of a witness."""
+    witness, made = Reader("blackboard"), list[int]()
+    await witness.open(Server(url, Path(), Path()))  # pyright: ignore[reportArgumentType]
+    pages = [asyncio.create_task(issued_token(f"{url}?circuit=blackboard")) for _ in range(8)]
+    for one in pages:
+        one.add_done_callback(lambda _: made.append(0))
+    counts: list[int] = []
+    while len(made) < len(pages):
+        before = len(made)
+        await witness.go(1 + len(counts) % 2)
+        counts.append(len(made) - before)
+    await close(witness.socket)
+    return counts
+
+
+def test_a_reader_steps_while_many_pages_are_made() -> None:
+    port = free_port()
+    with running(ServeOptions(ViewState(circuit="blackboard"), port, show=False)), ThreadPoolExecutor(1) as thread:
+        counts = thread.submit(asyncio.run, ask_for_pages(f"http://{LOCAL}:{port}/")).result()
+    assert max(counts) <= 3  # without turns all pages are made during one step
