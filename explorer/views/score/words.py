@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from explorer.views.index import TraceIndex
-from explorer.views.messages import rules_text
+from explorer.views.messages import rules_text, step_words
 from explorer.views.score.calls import Call, Tensor, calls_at, parts_at, tensor_of
 from explorer.views.score.seams import SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind, seams_at
 from explorer.views.words import bytes_text, plural
@@ -40,7 +40,7 @@ def headline_of(index: TraceIndex, step: int) -> tuple[str, str]:
     others = [(index.trace.level.begins, first)] if step > index.trace.start else []
     largest = calls_at(index, most)
     if most != step and moved_bytes(largest) > max(moved_bytes(first), moved_bytes(now)):
-        others.append((f"after {rules_text(index, index.step(most)) or index.step(most).at.words}", largest))
+        others.append((f"after {rules_text(index, index.step(most)) or step_words(index.step(most))}", largest))
     moved = f"read and written: {_change(moved_bytes(before), moved_bytes(now))}"
     besides = [f"{name}: {plural(count_of(calls), 'call')}, {bytes_text(moved_bytes(calls))}" for name, calls in others]
     written = f"{_change(written_bytes(before), written_bytes(now))} written to memory"
@@ -111,7 +111,9 @@ def meaning_of_step(index: TraceIndex, step: int) -> str:
     """Return what the rules of a step do, in the words of the adapter: `lower: replace operators by loops.`."""
     rules = dict.fromkeys(rewrite.rule for rewrite in index.step(step).applied)
     docs = [(name, index.rules[name].doc) for name in rules if name in index.rules and index.rules[name].doc]
-    return " ".join(f"{name}: {doc if doc[:2].isupper() else doc[:1].lower() + doc[1:]}" for name, doc in docs)
+    return " ".join(
+        f"{name[:1].upper()}{name[1:]}: {doc if doc[:2].isupper() else doc[:1].lower() + doc[1:]}" for name, doc in docs
+    )
 
 
 def vanished_of(index: TraceIndex, step: int) -> list[tuple[str, Tensor]]:
