@@ -173,11 +173,15 @@ def _list(values: Sequence[tuple[str, Tensor]]) -> str:
 
 
 def seam_lines(calls: Sequence[Call], seams: Sequence[Seam]) -> list[tuple[SeamKind, str, str]]:
-    """Return the kind and words of each reason, and a line, the refusals first: `× refused because: ... · 3 seams`."""
+    """Return the kind and words of each reason, and a line, the refusals first: `× refused because: ... · 3 seams`.
+
+    These are the reasons that a sign between neighbours shows; `apart_line` counts the pairs further apart.
+    """
     order: Sequence[SeamKind] = tuple(SEAM_WORDS)
     groups: dict[tuple[SeamKind, str], list[Seam]] = {}
     for seam in seams:
-        groups.setdefault((seam.kind, seam.words), []).append(seam)
+        if seam.is_near:
+            groups.setdefault((seam.kind, seam.words), []).append(seam)
     ranked = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
     return [
         (kind, words, f"{SEAM_SIGNS[kind]} {same[0].reason} · {_where(calls, same)}") for (kind, words), same in ranked
@@ -185,13 +189,22 @@ def seam_lines(calls: Sequence[Call], seams: Sequence[Seam]) -> list[tuple[SeamK
 
 
 def _where(calls: Sequence[Call], seams: Sequence[Seam]) -> str:
-    """Count seams, and other pairs; name a pair that is alone."""
+    """Count seams; name a pair that is alone."""
     if len(seams) == 1:
         return f"{calls[seams[0].one].title} | {calls[seams[0].other].title}"
-    near = sum(seam.is_near for seam in seams)
-    far = len(seams) - near
-    parts = [plural(near, "seam")] if near else []
-    return ", ".join([*parts, f"{plural(far, 'pair')} further apart"] if far else parts)
+    return plural(len(seams), "seam")
+
+
+def apart_line(seams: Sequence[Seam]) -> str:
+    """Count what was decided about calls that are not neighbours; empty if nothing was.
+
+    >>> apart_line([Seam(0, 2, "refused", "no shared data"), Seam(1, 5, "later", "")])
+    'Of calls further apart, which have no seam: 1 pair refused, 1 pair fused later. Select a call to see its arcs.'
+    """
+    said = {kind: words.removesuffix(" because").replace(", no", " without a") for kind, words in SEAM_WORDS.items()}
+    counts = Counter(said[seam.kind].removesuffix(" given") for seam in seams if not seam.is_near)
+    found = ", ".join(f"{plural(count, 'pair')} {what}" for what, count in counts.most_common())
+    return f"Of calls further apart, which have no seam: {found}. Select a call to see its arcs." if found else ""
 
 
 def call_rows(index: TraceIndex, step: int, node: int) -> list[list[str]]:
