@@ -127,7 +127,8 @@ class TraceIndex:
     @cached_property
     def size(self) -> int:
         """The largest id of any step plus one."""
-        plain = [max(step.snapshot.graph.nodes, default=-1) for step in self.trace.steps if not step.folds]
+        changing = [step for step in self.trace.steps if (step.changed or not step.index) and not step.folds]
+        plain = [max(step.snapshot.graph.nodes, default=-1) for step in changing]
         folded = [group.node for step in self.trace.steps for group in step.folds]
         members = [member for step in self.trace.steps for group in step.folds for member in group.members]
         return 1 + max(*plain, *folded, *members, -1, -1)

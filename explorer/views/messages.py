@@ -1,7 +1,8 @@
 """Describe a step: its caption, how much is shown, and why nothing happened."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +15,24 @@ from explorer.views.request import closest
 from explorer.views.words import ordinal, plural
 from explorer_widgets.schema import ActionView
 
+PASS_WORDS: Mapping[str, str] = {
+    "between passes": "changes by no named pass",
+    "constant_fold_uniform_value": "make tensors of one value constants",
+    "decompose_auto_functionalized": "run custom operators in place again",
+    "efficient_conv_bn_eval_pass": "fold batch norms into convolutions",
+    "fuse_conv_bn": "fold batch norms into convolutions",
+    "group_batch_fusion_passes": "run equal operators as one batch",
+    "move_constructors_to_cuda": "make constants on the GPU",
+    "pattern_matcher": "replace operator patterns",
+    "reinplace_inplaceable_ops": "write results over inputs",
+    "remove_noop_ops": "remove operators without effect",
+    "reorder_for_locality": "move operators to their readers",
+    "stable_sort": "sort operators by what they read",
+    "algsimp": "simplify arithmetic",
+    "cse": "compute equal values once",
+    "dce": "remove what nothing reads",
+}
+"""What passes of Inductor and XLA do, by their names that do not say it."""
 RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
 """Names of the actions of a picture; the last one is a prefix of a pattern's name."""
 
@@ -21,12 +40,20 @@ RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
 def step_title(index: TraceIndex, step: int) -> str:
     """Return `Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered from 0, as in the trace."""
     entry = index.step(step)
-    words = ": ".join(filter(None, (entry.at.words, rules_text(index, entry))))
+    words = ": ".join(filter(None, (step_words(entry), rules_text(index, entry))))
     says_calls = (
         index.trace.level.grouping == "score" and entry.matches and not entry.pairs
     )  # its sentence counts these
     outcome = "" if says_calls else _outcome(entry)
     return f"Step {step} of {len(index.trace.steps) - 1}: {words}, {outcome}".rstrip(", ")
+
+
+def step_words(step: Step) -> str:
+    """Return the path of a step in words: what a pass does, with the compiler's own name of it in parentheses."""
+    own = step.at.labels[-1]
+    known = re.fullmatch(r"pass_pattern_(\d+)", own)
+    said = f"replace operator patterns, group {int(known[1]) + 1}" if known else PASS_WORDS.get(own, "")
+    return step.at.words.replace(own, f"{said} ({own})") if said else step.at.words
 
 
 def rules_text(index: TraceIndex, step: Step) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from explorer.trace import Folded, OperatorApplied, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.memory_words import before_memory, memory_change_of, peak_text
-from explorer.views.messages import message_of, rules_text
+from explorer.views.messages import message_of, rules_text, step_words
 from explorer.views.score.words import done_text
 from explorer.views.words import bytes_text, number_text, plural
 
@@ -56,7 +56,7 @@ def sentence_of(index: TraceIndex, step: int) -> str:
     if entry.folds:
         done = _folds_text(entry.folds, index)
     elif entry.rewrites and index.trace.level.grouping == "score":
-        done = f"{rules_text(index, entry) or entry.at.words}: {done_text(index, step)}"
+        done = f"{rules_text(index, entry) or step_words(entry)}: {done_text(index, step)}"
     elif entry.rewrites:
         done = "; ".join(_rewrites_text(index, entry))
     elif entry.copies_less:

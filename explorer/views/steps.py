@@ -12,7 +12,7 @@ from explorer.trace import Step, StepCheck, outcome_text, parse_path
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order
-from explorer.views.messages import rules_text, step_title
+from explorer.views.messages import rules_text, step_title, step_words
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
 from explorer.views.states import folds_of
@@ -172,7 +172,7 @@ def _frame(
 ) -> FrameView:
     frame: FrameView = {
         "step": step.index,
-        "label": rules_text(index, step) or step.at.words,
+        "label": rules_text(index, step) or step_words(step),
         "calls": calls_of(index, step.index),
         "sentence": sentence_of(index, step.index),
     }

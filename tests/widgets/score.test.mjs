@@ -114,6 +114,14 @@ test("the longest words with room are written, turned in a narrow cell, or not a
   assert.equal(at(6), null);
 });
 
+test("a name is cut between two words, or not written", () => {
+  const named = (words) => readScore({ marks: [mark("a", [0, 0, 0, 0], { words: [words] })] }).marks[0];
+  const at = (words, height) => wordsAt(named(words), { left: 0, top: 0, width: 16, height })?.words;
+  assert.equal(at("scaled_dot_product_attention", 120), "scaled_dot…");
+  assert.equal(at("layer_norm (part) + gelu", 100), "layer_norm…");
+  assert.equal(at("unseparatedandmuchtoolong", 60), undefined);
+});
+
 test("a dot without room is small and has no sign", () => {
   const wide = { left: 0, top: 0, width: 40, height: 8 };
   assert.deepEqual([radiusOf(wide), hasSign(wide)], [8, true]);

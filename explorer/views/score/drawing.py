@@ -17,6 +17,10 @@ from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import ScoreMarkView, ScoreView
 
 CATEGORIES = 8
+CROWD, MIN_THIN = 24, 0.3
+"""More arcs than this are thinner, but no thinner than a share of their width."""
+SIGN = 16.0
+"""The width of the sign of a seam, in pixels."""
 NUMBER = re.compile(r"[._]?\d+$")
 MATRIX = re.compile(r"mm|matmul|linear|conv(?!ert)|einsum|attention|dot")
 REDUCTION = re.compile(r"sum|mean|max|min|norm|softmax|prod|pool|var|reduce")
@@ -138,8 +142,14 @@ def _bands(index: TraceIndex, row: Sequence[Spot]) -> Iterator[ScoreMarkView]:
             "shape": "text",
             "key": f"n{band.path}:{number}",
             "at": rounded((band.left + band.right - room) / 2, top, room, BAND - 2),
-            "words": [name_of_module(band.path) + (f" ×{band.count}" if band.count > 1 else "")],
+            "words": _module_words(band),
         }
+
+
+def _module_words(band: Band) -> list[str]:
+    """The name of a module, and how many it stands for where that has room."""
+    name = name_of_module(band.path)
+    return [*([f"{name} ×{band.count}"] if band.count > 1 else []), name, ""]
 
 
 def _band_rooms(bands: Sequence[Band], end: float) -> list[float]:
@@ -157,11 +167,12 @@ def _band_rooms(bands: Sequence[Band], end: float) -> list[float]:
 def _arcs(row: Sequence[Spot], foot: float) -> Iterator[ScoreMarkView]:
     """Values that are read by a call further on: arcs as thick as their bytes, as a logarithm."""
     place = {spot.call.node: at for at, spot in enumerate(row)}
-    for at, spot in enumerate(row):
-        for source in spot.call.sources:
-            start = place[source]
-            if at - start < 2 or all(one.call.is_input for one in row[start + 1 : at]):
-                continue
+    every = [(at, place[source], source) for at, spot in enumerate(row) for source in spot.call.sources]
+    far = [one for one in every if one[0] - one[1] > 1]
+    thin = max(MIN_THIN, min(1.0, CROWD / max(len(far), 1)))
+    for at, start, source in far:
+        spot = row[at]
+        if not all(one.call.is_input for one in row[start + 1 : at]):
             value = sum(one.num_bytes for one in row[start].call.results)
             left = row[start].right + row[start].gap / 2
             is_given = row[start].part == "backward" or row[start].call.title.startswith(GRADIENT)
@@ -173,7 +184,7 @@ def _arcs(row: Sequence[Spot], foot: float) -> Iterator[ScoreMarkView]:
                 "key": f"a{source}-{spot.call.node}",
                 "at": rounded(left, foot + 10, spot.middle - left, rise),
                 **look,
-                "width": round(1.0 + 0.3 * max(log2(max(value, 1) / 256), 0), 1),
+                "width": round(thin * (1.0 + 0.3 * max(log2(max(value, 1) / 256), 0)), 1),
                 "tip": f"{row[start].call.title} is {'saved' if is_saved else 'kept'} for "
                 f"{'the backward ' if is_saved else ''}{spot.call.title}: {bytes_text(value)}",
             }  # pyright: ignore[reportReturnType]
@@ -266,10 +277,11 @@ def _changes(index: TraceIndex, step: int, row: Sequence[Spot], lanes: Lanes) ->
                 "fill": "changed",
             }
         if count > 1:
+            room = max(0.0, spot.width + spot.gap - SIGN)  # the signs of the seams at both sides reach into it
             yield {
                 "shape": "text",
                 "key": f"y{node}",
-                "at": rounded(spot.left, lanes.seams + 12, spot.width, 0),
+                "at": rounded(spot.middle - room / 2, lanes.seams + 12, room, 0),
                 "words": [f"{count} calls became this one", f"{count} became one", f"{count} → 1", ""],
                 "ink": "changed",
                 "bold": True,
@@ -277,9 +289,18 @@ def _changes(index: TraceIndex, step: int, row: Sequence[Spot], lanes: Lanes) ->
 
 
 def _titles(name: str, node: int) -> list[str]:
-    """The name of a call with its number, and shorter ones: `masked_fill +2`."""
+    """The name of a call with its number, and shorter ones, down to the number.
+
+    >>> _titles("layer_norm (part) + gelu + 3 more", 20)[2:]
+    ['layer_norm (part) +4', 'layer_norm +4', 'layer_norm…', 'layer…', '#20', '']
+    """
     first, *others = name.split(" + ")
-    return [f"{name} #{node}", name, *([f"{first} +{len(others)}"] if others else [])]
+    more = sum(int(one.split()[0]) if one.endswith(" more") else 1 for one in others)
+    plain = first.removesuffix(" (part)")
+    short = [f"{one} +{more}" for one in (first, plain) if more]
+    ends = [at for at in range(len(plain), 0, -1) if plain[at:] == "" or plain[at] == "_"]
+    cut = [f"{plain[:at]}…" for at in ends if more or at < len(plain)]
+    return list(dict.fromkeys((f"{name} #{node}", name, *short, *cut, f"#{node}", "")))
 
 
 def _title_rooms(row: Sequence[Spot]) -> dict[int, float]:

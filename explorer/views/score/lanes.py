@@ -10,7 +10,7 @@ HEAD, BAND, ARCS, TITLES, FRAMES = 46.0, 18.0, 40.0, 16.0, 112.0
 """Heights of the headline, of a band of modules, of arcs above calls, of the titles of calls and of the calls."""
 SEAMS, FAR, LINE, TRAFFIC, MARGIN = 24.0, 26.0, 16.0, 62.0, 10.0
 """Heights of the signs at seams, of arcs between calls apart, of a line of words, of bars and between lanes."""
-MAX_BANDS, MAX_LINES = 4, 4
+MAX_BANDS, MAX_LINES = 4, 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from explorer.views.score.lanes import FAR, LINE, MAX_LINES, SEAMS, TRAFFIC, rou
 from explorer.views.score.repeats import drawn_at, firsts_at, name_of
 from explorer.views.score.row import LEFT, Spot, scale_of
 from explorer.views.score.seams import SEAM_ROLES, SEAM_SIGNS, SEAM_WORDS, Seam, seams_at, shares
-from explorer.views.score.words import seam_lines
+from explorer.views.score.words import apart_line, seam_lines
 from explorer.views.words import bytes_text, plural
 from explorer_widgets.schema import ScoreMarkView
 
@@ -87,11 +87,13 @@ def _lines(
     index: TraceIndex, step: int, row: Sequence[Spot], drawn: Sequence[Seam], top: float
 ) -> Iterator[ScoreMarkView]:
     """Yield a line for each reason, which lights its seams."""
-    found = seam_lines(calls_at(index, step), seams_at(index, step))
-    shown = found if len(found) <= MAX_LINES else found[: MAX_LINES - 1]
+    seams = seams_at(index, step)
+    found, apart = seam_lines(calls_at(index, step), seams), apart_line(seams)
+    most = MAX_LINES - bool(apart)
+    shown = found if len(found) <= most else found[: most - 1]
     under = top + SEAMS + FAR + LINE / 2
     for at, (kind, words, line) in enumerate(shown):
-        same = [_seam(row, seam) for seam in drawn if (seam.kind, seam.words) == (kind, words)]
+        same = [_seam(row, seam) for seam in drawn if seam.is_near and (seam.kind, seam.words) == (kind, words)]
         lights = [mark["key"] for mark in same]
         pair = list(dict.fromkeys(box for mark in same for box in mark.get("pair", ())))
         names = [mark["tip"].split("\n")[0] for mark in same[:MAX_PAIRS] if "tip" in mark]
@@ -100,9 +102,16 @@ def _lines(
         look = {"ink": SEAM_ROLES[kind], "fixed": True, "lights": lights, "pair": pair, "tip": tip}
         yield text_mark(f"w{at}", LEFT, under + at * LINE, line, **look)
     if len(shown) < len(found):
-        words = f"and {plural(len(found) - len(shown), 'other reason')}: select a call to see those of its seams"
+        words = f"and {plural(len(found) - len(shown), 'other reason')}: point at a sign, or select a call"
         yield text_mark("w-more", LEFT, under + len(shown) * LINE, words, ink="muted", fixed=True)
-    if not found and row:
+    if apart:
+        arcs = [_seam(row, seam) for seam in drawn if not seam.is_near]
+        look = {
+            "lights": [arc["key"] for arc in arcs],
+            "pair": list(dict.fromkeys(b for a in arcs for b in a.get("pair", ()))),
+        }
+        yield text_mark("w-apart", LEFT, under + min(len(found), most) * LINE, apart, ink="muted", fixed=True, **look)
+    if not seams and row:
         yield text_mark("w0", LEFT, top + 12, "No pair of calls has been judged up to here.", ink="muted", fixed=True)
 
 

@@ -98,7 +98,6 @@ class ScorePainter:
             if is_drawn
         ]
         signs = {sign for mark in marks if "pair" in mark for sign in mark.get("words", ())}
-        far = {mark.get("stroke", "") for mark in marks if "pair" in mark and "words" not in mark}
         kinds: tuple[SeamKind, ...] = ("refused", "silent", "put-off", "untried", "next")
         found += [
             _item(
@@ -108,7 +107,7 @@ class ScorePainter:
                 SEAM_SIGNS[kind],
             )
             for kind in kinds
-            if SEAM_SIGNS[kind] in signs or (kind == "refused" and SEAM_ROLES[kind] in far)
+            if SEAM_SIGNS[kind] in signs
         ]
         if "u" in keys:
             found.append(_item("badge", "", "no value in common", APART))

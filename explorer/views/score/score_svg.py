@@ -1,5 +1,6 @@
 """The marks of a score as SVG elements: the same shapes as in `widgets/js/score/`."""
 
+import re
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
@@ -88,10 +89,10 @@ def _words(mark: ScoreMarkView) -> Iterator[str]:
     turn = ""
     if text is None and mark["shape"] == "rect" and height > 2 * size:
         size = min(size, width - 1)
-        text = clip(words[-1], size, height - 6, bold=bold) if size >= MIN_SIZE else ""
+        text = _clip_words(words[-1], size, height - 6, bold) if size >= MIN_SIZE else ""
         turn = " rotate(-90)"
     elif text is None:
-        text = clip(words[-1], size, room, bold=bold)
+        text = _clip_words(words[-1], size, room, bold)
         text = text if len(text) > SHORTEST else ""
     if text:
         ink = css(mark.get("ink", mark.get("stroke", "fg")))
@@ -99,3 +100,15 @@ def _words(mark: ScoreMarkView) -> Iterator[str]:
         anchor = "start" if at_start else "middle"
         place = f'transform="translate({short(x)} {short(y)}){turn}" dy=".35em" text-anchor="{anchor}"'
         yield f'<text {place} style="fill:{ink};font-size:{size:g}px{weight}">{escape(text)}</text>'
+
+
+def _clip_words(words: str, size: float, room: float, bold: bool) -> str:
+    """Cut a text to a width between two words, with an ellipsis; empty if its first word has no room."""
+    cut = clip(words, size, room, bold=bold)
+    if cut == words:
+        return cut
+    kept = cut[:-1]
+    after = words[len(kept) : len(kept) + 1]
+    found = re.sub(r"[^\s_.+|]*$", "", kept) if after.isalnum() else kept
+    found = re.sub(r"[\s_.+|(]+$", "", found)
+    return f"{found}…" if found else ""

@@ -41,7 +41,7 @@ SEAM_ROLES: Mapping[SeamKind, str] = {
 }
 
 MEANINGS: Mapping[str, str] = {
-    "no shared data": "they have no value in common",
+    "no shared data": "no part of a value is used by both",
     "intermediate nodes between": "another call must run in between",
     "memory deps did not match": "one reads the value in another order than the other writes it",
     "node2 is extern": "the second is a library call",
@@ -82,7 +82,7 @@ def meaning_of(words: str) -> str:
     """Explain the compiler's words in parentheses; empty if they are not known.
 
     >>> meaning_of("no shared data")
-    ' (that is, they have no value in common)'
+    ' (that is, no part of a value is used by both)'
     """
     found = next((meaning for begin, meaning in MEANINGS.items() if words.startswith(begin)), "")
     return f" (that is, {found})" if found else ""

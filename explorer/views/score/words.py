@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from explorer.views.index import TraceIndex
-from explorer.views.messages import rules_text
+from explorer.views.messages import rules_text, step_words
 from explorer.views.score.calls import Call, Tensor, calls_at, parts_at, tensor_of
 from explorer.views.score.seams import SEAM_SIGNS, SEAM_WORDS, Seam, SeamKind, seams_at
 from explorer.views.words import bytes_text, plural
@@ -40,7 +40,7 @@ def headline_of(index: TraceIndex, step: int) -> tuple[str, str]:
     others = [(index.trace.level.begins, first)] if step > index.trace.start else []
     largest = calls_at(index, most)
     if most != step and moved_bytes(largest) > max(moved_bytes(first), moved_bytes(now)):
-        others.append((f"after {rules_text(index, index.step(most)) or index.step(most).at.words}", largest))
+        others.append((f"after {rules_text(index, index.step(most)) or step_words(index.step(most))}", largest))
     moved = f"read and written: {_change(moved_bytes(before), moved_bytes(now))}"
     besides = [f"{name}: {plural(count_of(calls), 'call')}, {bytes_text(moved_bytes(calls))}" for name, calls in others]
     written = f"{_change(written_bytes(before), written_bytes(now))} written to memory"
@@ -111,7 +111,9 @@ def meaning_of_step(index: TraceIndex, step: int) -> str:
     """Return what the rules of a step do, in the words of the adapter: `lower: replace operators by loops.`."""
     rules = dict.fromkeys(rewrite.rule for rewrite in index.step(step).applied)
     docs = [(name, index.rules[name].doc) for name in rules if name in index.rules and index.rules[name].doc]
-    return " ".join(f"{name}: {doc if doc[:2].isupper() else doc[:1].lower() + doc[1:]}" for name, doc in docs)
+    return " ".join(
+        f"{name[:1].upper()}{name[1:]}: {doc if doc[:2].isupper() else doc[:1].lower() + doc[1:]}" for name, doc in docs
+    )
 
 
 def vanished_of(index: TraceIndex, step: int) -> list[tuple[str, Tensor]]:
@@ -171,11 +173,15 @@ def _list(values: Sequence[tuple[str, Tensor]]) -> str:
 
 
 def seam_lines(calls: Sequence[Call], seams: Sequence[Seam]) -> list[tuple[SeamKind, str, str]]:
-    """Return the kind and words of each reason, and a line, the refusals first: `× refused because: ... · 3 seams`."""
+    """Return the kind and words of each reason, and a line, the refusals first: `× refused because: ... · 3 seams`.
+
+    These are the reasons that a sign between neighbours shows; `apart_line` counts the pairs further apart.
+    """
     order: Sequence[SeamKind] = tuple(SEAM_WORDS)
     groups: dict[tuple[SeamKind, str], list[Seam]] = {}
     for seam in seams:
-        groups.setdefault((seam.kind, seam.words), []).append(seam)
+        if seam.is_near:
+            groups.setdefault((seam.kind, seam.words), []).append(seam)
     ranked = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
     return [
         (kind, words, f"{SEAM_SIGNS[kind]} {same[0].reason} · {_where(calls, same)}") for (kind, words), same in ranked
@@ -183,13 +189,22 @@ def seam_lines(calls: Sequence[Call], seams: Sequence[Seam]) -> list[tuple[SeamK
 
 
 def _where(calls: Sequence[Call], seams: Sequence[Seam]) -> str:
-    """Count seams, and other pairs; name a pair that is alone."""
+    """Count seams; name a pair that is alone."""
     if len(seams) == 1:
         return f"{calls[seams[0].one].title} | {calls[seams[0].other].title}"
-    near = sum(seam.is_near for seam in seams)
-    far = len(seams) - near
-    parts = [plural(near, "seam")] if near else []
-    return ", ".join([*parts, f"{plural(far, 'pair')} further apart"] if far else parts)
+    return plural(len(seams), "seam")
+
+
+def apart_line(seams: Sequence[Seam]) -> str:
+    """Count what was decided about calls that are not neighbours; empty if nothing was.
+
+    >>> apart_line([Seam(0, 2, "refused", "no shared data"), Seam(1, 5, "later", "")])
+    'Of calls further apart, which have no seam: 1 pair refused, 1 pair fused later. Select a call to see its arcs.'
+    """
+    said = {kind: words.removesuffix(" because").replace(", no", " without a") for kind, words in SEAM_WORDS.items()}
+    counts = Counter(said[seam.kind].removesuffix(" given") for seam in seams if not seam.is_near)
+    found = ", ".join(f"{plural(count, 'pair')} {what}" for what, count in counts.most_common())
+    return f"Of calls further apart, which have no seam: {found}. Select a call to see its arcs." if found else ""
 
 
 def call_rows(index: TraceIndex, step: int, node: int) -> list[list[str]]:

@@ -1,18 +1,20 @@
 """The score of a compilation: calls, seams, equal blocks and marks, in each step."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
 
-from explorer.trace import Trace
+from explorer.trace import StepPath, Trace
 from explorer.views import MODES, TraceIndex, cost_strip, details, film, picture, static_svg
 from explorer.views.buffers import state_of_buffers
-from explorer.views.messages import message_of
+from explorer.views.messages import message_of, step_words
 from explorer.views.score.calls import calls_at, parts_at
 from explorer.views.score.drawing import score_view
 from explorer.views.score.origins import names_at
 from explorer.views.score.repeats import groups_at
 from explorer.views.score.row import bands_of, row_at
+from explorer.views.score.score_svg import score_elements
 from explorer.views.score.seams import seams_at
 from explorer.views.score.words import done_text, headline_of, moved_bytes, saved_text, seam_lines, vanished_text
 from explorer.views.sentences import sentence_of
@@ -205,7 +207,7 @@ def test_the_details_of_a_call_have_its_seams():
     found = section(details(compiled_index(), FIRST, [14]), "Seams")["rows"]
     assert found == [
         ["with layer_norm + gelu #20", "fused next in fuse, round 3"],
-        ["with layer_norm #11", "refused because: no shared data (that is, they have no value in common)"],
+        ["with layer_norm #11", "refused because: no shared data (that is, no part of a value is used by both)"],
     ]
 
 
@@ -317,9 +319,9 @@ def test_a_line_of_words_lights_its_seams_and_no_others():
     }
     assert [(words.split(" · ")[0], lights) for words, lights in found.items()] == [
         ("× refused because: the loops differ", ["s11-20"]),
-        ("× refused because: no shared data (that is, they have no value in common)", ["s11-14"]),
         ("• never tried: extern_kernels.addmm is a library call", ["s10-11"]),
         ("» fused next in fuse, round 3", ["s20-14"]),
+        ("Of calls further apart, which have no seam: 1 pair refused. Select a call to see its arcs.", ["s11-14"]),
     ]
 
 
@@ -338,6 +340,24 @@ def test_the_name_of_a_module_may_be_wider_than_its_band_but_meets_no_other_name
     assert all(name[2] > band[2] for name, band in zip(names, bands, strict=True))
     lines = [[at for at in names if at[1] == top] for top in {at[1] for at in names}]
     assert all(one[0] + one[2] <= other[0] + 0.2 for line in lines for one, other in pairwise(sorted(line)))
+
+
+def test_a_step_says_what_a_pass_does_besides_its_own_name():
+    def words(*path: str) -> str:
+        return step_words(replace(compiled_index().step(0), at=StepPath.of(*path)))
+
+    assert words("post-grad", "pass_pattern_1") == "post-grad, replace operator patterns, group 2 (pass_pattern_1)"
+    assert words("backward", "post-grad", "remove_noop_ops").startswith(
+        "post-grad, remove operators without effect (rem"
+    )
+    assert words("GeluFusionL2") == "GeluFusionL2"
+
+
+def test_names_are_cut_between_words():
+    long = {"shape": "text", "key": "t", "at": [0, 0, 120, 0], "words": ["scaled_dot_product_attention"]}
+    view = {"score": {"marks": [long, {**long, "words": ["unseparatedandmuchtoolong"]}]}}
+    (element,) = score_elements(view)  # pyright: ignore[reportArgumentType]
+    assert ">scaled_dot…<" in element
 
 
 def test_titles_of_neighbours_do_not_meet():

@@ -98,7 +98,7 @@ export const STYLE = `
 .ce-frame svg{grid-row:1/3;display:block}
 .ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}
 .ce-frame em{margin-left:8px;font-size:12px;font-style:normal;font-weight:400}
-.ce-frame span{font-size:12px;color:var(--ce-muted);max-width:min(116px,100%);overflow:hidden;text-overflow:ellipsis}
+.ce-frame span{font-size:12px;color:var(--ce-muted);max-width:min(132px,100%);overflow:hidden;white-space:normal;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2}
 .ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
 .ce-frame i.ce-lane-recorded{opacity:.55}
 .ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}

@@ -1,6 +1,6 @@
 /** The words of a score, as SVG elements: those that have room. */
 
-import { clip, textWidth } from "../shared/measuring.js";
+import { clipWords, textWidth } from "../shared/measuring.js";
 import { roleColour } from "../shared/theme.js";
 import { short } from "../picture/shapes.js";
 import { hasSign } from "./paint.js";
@@ -24,10 +24,10 @@ export function wordsAt({ shape, words, size, bold }, { width, height }) {
   if (whole !== undefined) return whole ? { words: whole, turned: false, size } : null;
   if (shape === "rect" && height > 2 * size) {
     const small = Math.min(size, width - 1);
-    const turned = small >= LEAST ? clip(last, small, height - 6, bold) : "";
+    const turned = small >= LEAST ? clipWords(last, small, height - 6, bold) : "";
     return turned ? { words: turned, turned: true, size: small } : null;
   }
-  const cut = clip(last, size, room, bold);
+  const cut = clipWords(last, size, room, bold);
   return cut.length > SHORTEST ? { words: cut, turned: false, size } : null;
 }
 

@@ -1,4 +1,4 @@
-/** The font of all views, the width of a text in it, and texts cut to a width. */
+/** The font of all views, the width of a text in it, and texts cut to a width, anywhere or between words. */
 
 import themes from "../../explorer_widgets/theme.json" with { type: "json" };
 
@@ -45,4 +45,17 @@ export function clip(words, size, room, bold = false) {
     else high = middle - 1;
   }
   return low ? `${words.slice(0, low).trimEnd()}…` : "";
+}
+
+/**
+ * A text cut to a width between two words, with an ellipsis; empty if its first word has no room.
+ * @param {string} words @param {number} size @param {number} room @param {boolean} [bold]
+ */
+export function clipWords(words, size, room, bold = false) {
+  const cut = clip(words, size, room, bold);
+  if (cut === words || !cut) return cut;
+  const kept = cut.slice(0, -1);
+  const inside = /\w/.test(words[kept.length] ?? "") && words[kept.length] !== "_";
+  const found = (inside ? kept.replace(/[^\s_.+|]*$/, "") : kept).replace(/[\s_.+|(]+$/, "");
+  return found ? `${found}…` : "";
 }
