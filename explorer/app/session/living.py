@@ -1,0 +1,203 @@
+"""A small circuit as data that a page evaluates itself: its layers at the start of the compilation, with their values.
+
+A page shows what layers believe at every step from this one circuit: a rewrite keeps the value of the root of its match,
+and a fold keeps the values of its slices, so a layer of a later step believes what that of the start does (`cells_of`).
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.app.session.close_up import LOADED, NO_LAYERS
+from explorer.backend import TorchCircuit
+from explorer.backend.layers import (
+    TorchConstantValueLayer,
+    TorchDiscreteLayer,
+    TorchEvidenceLayer,
+    TorchGaussianLayer,
+    TorchHadamardLayer,
+    TorchInnerLayer,
+    TorchInputLayer,
+    TorchSumLayer,
+)
+from explorer.backend.queries.fold_structure import all_units, require_tractable
+from explorer.backend.queries.stages import Stage, StageValues, prepare, stages_of
+from explorer.backend.semiring import Semiring, get_semiring
+from explorer.errors import CircuitError, DataTypeError
+from explorer.views import TraceIndex, digits_on, failure_text, image_of
+from explorer_widgets.schema import (
+    VERSION,
+    LivingExampleView,
+    LivingLayerView,
+    LivingVariableView,
+    LivingView,
+)
+
+MAX_LAYERS = 300
+MAX_NUMBERS = 200_000
+"""Maximum number of weights: a stroke on the input is answered in 50 ms."""
+MAX_STATES = 256
+SPREAD = 2.0
+"""Standard deviations around the means of a real variable that a picture tells apart."""
+LOG_WEIGHTS = get_semiring("lse-sum")
+
+
+def no_life(missing: str) -> LivingView:
+    """Return a view that says why a page does not evaluate the circuit."""
+    return {
+        "version": VERSION,
+        "missing": missing,
+        "note": "",
+        "image": [],
+        "variables": [],
+        "layers": [],
+        "root": 0,
+        "cells": {},
+        "numbers": "",
+        "examples": [],
+    }
+
+
+def living_view(index: TraceIndex) -> LivingView:
+    """Return the circuit of a trace if it is small, and a distribution; or why it is not."""
+    trace = index.trace
+    if not trace.is_live:
+        return no_life(failure_text(trace) or LOADED)
+    if not trace.level.has_circuit:
+        return no_life(NO_LAYERS)
+    count = len(trace.start_graph)
+    if count > MAX_LAYERS:
+        limit = f"A page evaluates up to {MAX_LAYERS} layers itself"
+        return no_life(f"{limit}, and this circuit has {count:,}. The tool Query answers for it.")
+    try:
+        return _living(index, trace.circuit_at(trace.start))
+    except CircuitError as error:
+        return no_life(f"The layers of this circuit have no beliefs to show: {error}")
+
+
+@torch.no_grad()
+def _living(index: TraceIndex, circuit: TorchCircuit) -> LivingView:
+    stages = stages_of(circuit)
+    require_tractable(stages)
+    values = prepare(stages, LOG_WEIGHTS)
+    numbers = Numbers()
+    layers = [_layer(stage, values, numbers) for stage in stages.stages]
+    position = {stage.id[0]: at for at, stage in enumerate(stages.stages)}
+    variables = _variables(index, stages.stages, values, circuit.num_variables)
+    image = image_of(index, circuit.num_variables)
+    examples: list[LivingExampleView] = []
+    if image is not None:
+        most = min((one["states"] - 1 for one in variables), default=1)
+        examples = [{"label": name, "x": (x * most).tolist()} for name, x in digits_on(image).items()]
+    return {
+        **no_life(""),
+        "image": [] if image is None else image.shape,
+        "variables": variables,
+        "layers": layers,
+        "root": stages.outputs[0][0],
+        "cells": {str(node): position[origin] for node, origin in cells_of(index).items() if origin in position},
+        "numbers": numbers.packed(),
+        "examples": examples,
+    }
+
+
+def cells_of(index: TraceIndex) -> Mapping[int, int]:
+    """Return the layer at the start whose value a layer has, of every layer of a later step that has one's value."""
+    trace = index.trace
+    origin = {node: node for node in trace.start_graph.nodes}
+    for step in trace.steps[trace.start :]:
+        for rewrite in step.applied:
+            made = (*rewrite.became, *rewrite.added)
+            root = step.matches[rewrite.number].root if not rewrite.parameter_path else None
+            if made and root in origin:
+                origin.setdefault(made[-1], origin[root])
+    return origin
+
+
+@dataclass
+class Numbers:
+    """The numbers of all layers, each block once: layers that share parameters share them here, too."""
+
+    _places: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    _blocks: list[NDArray[np.float32]] = field(default_factory=list[NDArray[np.float32]])
+    _count: int = 0
+
+    def add(self, block: Tensor) -> int:
+        """Return where a block begins. Raises: DataTypeError for a number that is not real, or too many of them."""
+        if block.is_complex() or bool(torch.isnan(block).any()):
+            raise DataTypeError("it has negative or complex values, which are no probabilities")
+        found = block.detach().cpu().double().numpy().astype("<f4").ravel()
+        key = found.tobytes()
+        if key not in self._places:
+            self._places[key] = self._count
+            self._blocks.append(found)
+            self._count += len(found)
+            if self._count > MAX_NUMBERS:
+                raise DataTypeError(f"it has more than {MAX_NUMBERS:,} weights, too many to answer while you paint")
+        return self._places[key]
+
+    def packed(self) -> str:
+        """Return them by bytes, the lowest ones first, in base64."""
+        every = np.concatenate(self._blocks) if self._blocks else np.zeros(0, "<f4")
+        return base64.b64encode(every.view(np.uint8).reshape(-1, 4).T.tobytes()).decode()
+
+
+def _layer(stage: Stage, values: StageValues, numbers: Numbers) -> LivingLayerView:
+    """Return a layer as data. Raises: DataTypeError for a class whose beliefs are not known."""
+    layer, given = stage.layer, values.prepared[stage.id]
+    made: LivingLayerView = {
+        "kind": "constant",
+        "inputs": stage.sources[0].tolist() if stage.sources.size else [],
+        "units": layer.num_output_units,
+        "at": 0,
+    }
+    if isinstance(layer, TorchSumLayer):
+        made |= {"kind": "sum", "at": numbers.add(torch.log(given["weight"]))}
+    elif isinstance(layer, TorchInnerLayer) and layer.num_terms == 1:
+        made["kind"] = "product"
+        if not isinstance(layer, TorchHadamardLayer):
+            at = all_units(layer, 0)
+            made["reads"] = layer.term_inputs(at, torch.zeros_like(at.units)).ravel().tolist()
+    elif isinstance(layer, (TorchConstantValueLayer, TorchEvidenceLayer)):
+        empty = torch.zeros((layer.num_folds, 1, 0), dtype=torch.long)
+        made["at"] = numbers.add(layer.forward(values.input_semiring, empty, given))
+    elif isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_STATES:
+        table = layer.value_table(values.input_semiring, given)
+        made |= {"kind": "table", "at": numbers.add(table), "variable": layer.scope_idx[0][0]}
+    elif isinstance(layer, TorchGaussianLayer):
+        mass = layer.integral(values.input_semiring, given)
+        block = torch.cat([given["mean"].ravel(), given["stddev"].ravel(), mass.ravel()])
+        made |= {"kind": "gaussian", "at": numbers.add(block), "variable": layer.scope_idx[0][0]}
+    else:
+        raise DataTypeError(f"{type(layer).__name__} is none of the layers that a page knows")
+    return made
+
+
+def _variables(
+    index: TraceIndex, stages: Sequence[Stage], values: StageValues, count: int
+) -> list[LivingVariableView]:
+    """Return the variables with their names and spans; one that no layer reads has no values."""
+    names = index.columns
+    found: list[LivingVariableView] = [
+        {"name": names[v] if v < len(names) else f"x{v}", "states": 0, "span": [0.0, 1.0]} for v in range(count)
+    ]
+    ends: dict[int, list[Tensor]] = {}
+    for stage in stages:
+        layer = stage.layer
+        if not isinstance(layer, TorchInputLayer) or not layer.num_variables:
+            continue
+        variable = layer.scope_idx[0][0]
+        if isinstance(layer, TorchDiscreteLayer):
+            found[variable] |= {"states": layer.num_values, "span": [0.0, float(max(1, layer.num_values - 1))]}
+        elif isinstance(layer, TorchGaussianLayer):
+            mean, around = (values.prepared[stage.id][name].ravel() for name in ("mean", "stddev"))
+            ends.setdefault(variable, []).extend((mean - SPREAD * around, mean + SPREAD * around))
+    for variable, several in ends.items():
+        every = torch.cat(several)
+        found[variable]["span"] = [float(every.min()), float(every.max())]
+    return found
