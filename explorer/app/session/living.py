@@ -42,6 +42,11 @@ MAX_LAYERS = 300
 MAX_NUMBERS = 200_000
 """Maximum number of weights: a stroke on the input is answered in 50 ms."""
 MAX_STATES = 256
+MAX_CODE = 255
+MIN_ON_GRID = 64
+"""A smaller block is stored as it is."""
+NOISE = 2e-6
+"""Maximum error of a logarithm: that of 32-bit numbers below 32."""
 SPREAD = 2.0
 """Standard deviations around the means of a real variable that a picture tells apart."""
 LOG_WEIGHTS = get_semiring("lse-sum")
@@ -58,7 +63,9 @@ def no_life(missing: str) -> LivingView:
         "layers": [],
         "root": 0,
         "cells": {},
+        "blocks": [],
         "numbers": "",
+        "codes": "",
         "examples": [],
     }
 
@@ -101,7 +108,9 @@ def _living(index: TraceIndex, circuit: TorchCircuit) -> LivingView:
         "layers": layers,
         "root": stages.outputs[0][0],
         "cells": {str(node): position[origin] for node, origin in cells_of(index).items() if origin in position},
-        "numbers": numbers.packed(),
+        "blocks": numbers.blocks,
+        "numbers": numbers.numbers,
+        "codes": numbers.codes,
         "examples": examples,
     }
 
@@ -123,28 +132,58 @@ def cells_of(index: TraceIndex) -> Mapping[int, int]:
 class Numbers:
     """The numbers of all layers, each block once: layers that share parameters share them here, too."""
 
+    blocks: list[list[float]] = field(default_factory=list[list[float]])
     _places: dict[bytes, int] = field(default_factory=dict[bytes, int])
-    _blocks: list[NDArray[np.float32]] = field(default_factory=list[NDArray[np.float32]])
+    _floats: list[NDArray[np.float32]] = field(default_factory=list[NDArray[np.float32]])
+    _codes: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
     _count: int = 0
 
     def add(self, block: Tensor) -> int:
-        """Return where a block begins. Raises: DataTypeError for a number that is not real, or too many of them."""
+        """Return where a block (rows, columns) begins. Raises: DataTypeError for one that is not real, or too many."""
         if block.is_complex() or bool(torch.isnan(block).any()):
             raise DataTypeError("it has negative or complex values, which are no probabilities")
-        found = block.detach().cpu().double().numpy().astype("<f4").ravel()
+        found = block.detach().cpu().double().numpy()
+        found = found.reshape(-1, found.shape[-1])
         key = found.tobytes()
         if key not in self._places:
             self._places[key] = self._count
-            self._blocks.append(found)
-            self._count += len(found)
+            self._count += found.size
             if self._count > MAX_NUMBERS:
                 raise DataTypeError(f"it has more than {MAX_NUMBERS:,} weights, too many to answer while you paint")
+            step, codes = _on_grid(found)
+            self.blocks.append([*found.shape, step])
+            self._codes.append(codes)
+            self._floats.append((found.max(1) if step else found).astype("<f4").ravel())
         return self._places[key]
 
-    def packed(self) -> str:
-        """Return them by bytes, the lowest ones first, in base64."""
-        every = np.concatenate(self._blocks) if self._blocks else np.zeros(0, "<f4")
+    @property
+    def numbers(self) -> str:
+        """The floats by bytes, the lowest ones first, in base64."""
+        every = np.concatenate([np.zeros(0, "<f4"), *self._floats])
         return base64.b64encode(every.view(np.uint8).reshape(-1, 4).T.tobytes()).decode()
+
+    @property
+    def codes(self) -> str:
+        """The codes in base64."""
+        return base64.b64encode(b"".join(one.tobytes() for one in self._codes)).decode()
+
+
+def _on_grid(block: NDArray[np.float64]) -> tuple[float, NDArray[np.uint8]]:
+    """Return a step such that numbers are a byte of steps below the largest of their row, and the codes; 0 if none is.
+
+    Weights that were rounded to a byte are that again, after a softmax of the rows.
+    """
+    none = 0.0, np.zeros(0, np.uint8)
+    if block.size < MIN_ON_GRID or not np.isfinite(block).all():
+        return none
+    below = block.max(1, keepdims=True) - block
+    far = np.unique(below[below > NOISE])
+    gaps = np.diff(far, prepend=0.0)
+    if not far.size or far[-1] / (least := float(gaps[gaps > NOISE].min())) > MAX_CODE + 0.5:
+        return none
+    step = float(far[-1] / round(far[-1] / least))
+    codes = np.rint(below / step)
+    return none if np.abs(codes * step - below).max() > NOISE else (step, codes.astype(np.uint8))
 
 
 def _layer(stage: Stage, values: StageValues, numbers: Numbers) -> LivingLayerView:

@@ -53,6 +53,11 @@ class LivingView(TypedDict):
     """The position of the layer of the output, which is its first unit."""
     cells: dict[str, int]
     """The positions of the layers whose values nodes have, by the number of the node, at every step."""
+    blocks: list[list[float]]
+    """The numbers of all layers, block by block: rows, columns and step. Without a step (0) it has its numbers in `numbers`; with
+    one it has the largest number of each row there, and in `codes` how many steps each number is below that."""
     numbers: str
-    """Base64 of the numbers of all layers, 32 bits each: first the lowest bytes of all of them, and so on, so that it packs well."""
+    """Base64 of 32-bit numbers: first the lowest bytes of all of them, and so on, so that it packs well."""
+    codes: str
+    """Base64 of bytes."""
     examples: list[LivingExampleView]

@@ -1,7 +1,7 @@
 /** The living circuit: what the reader observes by painting on inputs, and samples from the root to the inputs. */
 
 import { believe, dream } from "../living/beliefs.js";
-import { drawn, readModel, sampled } from "../living/model.js";
+import { drawn, marginal, readModel, sampled } from "../living/model.js";
 import { tilesOf } from "../living/paint.js";
 import { matchesMedia } from "../shared/theme.js";
 
@@ -172,6 +172,30 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request 
     receive,
     toggle,
     beliefOf,
+    /**
+     * What is known of a cell, in lines: its variable, and what the evidence changed.
+     * @param {number} layer @returns {string[]}
+     */
+    words(layer) {
+      const found = state.alive && state.believed ? beliefOf(layer) : null;
+      if (!found || !state.life || !state.believed) return [];
+      const { variable } = state.life.layers[found.at];
+      const told = `the evidence tells it ${found.belief.bits.toFixed(2)} bits`;
+      if (variable < 0) return [`believes this of ${found.belief.variables.length} variables; ${told}`];
+      const { name } = state.life.variables[variable];
+      if (!found.isUnknown) return [`${name} = ${state.evidence[variable]}, observed`];
+      const shares = marginal(state.life, variable, state.believed.logs, state.believed.units);
+      if (!state.life.variables[variable].states)
+        return [`${name} is unknown: ${shares[0].toPrecision(3)} is expected`];
+      const best = shares.indexOf(Math.max(...shares));
+      return [`${name} is unknown: ${best} is most probable, ${Math.round(100 * shares[best])} %`];
+    },
+    /** Observe a value of a variable, or forget it. @param {number} variable @param {number | null} value */
+    set(variable, value) {
+      stop();
+      const { states } = /** @type {Model} */ (state.life).variables[variable];
+      put(variable, value !== null && states ? Math.min(states - 1, Math.max(0, Math.round(value))) : value);
+    },
     /** The pictures of what a layer mixes. @param {number} at its position */
     mixed: (at) => /** @type {Dream} */ (dreamt).mixed[at],
     begin,

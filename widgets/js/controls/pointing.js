@@ -67,7 +67,7 @@ export function makePointing({
     const tip = pane.scene.tipAt?.(at, target);
     if (guessOf(state)) hint.hide();
     else if (tip) hint.showWords(tip, at, pane.element);
-    else if (box) hint.show(box, at, pane.element, cell ? cell.index : -1);
+    else if (box) hint.show(box, at, pane.element, cell ? cell.index : -1, cell ? living.words(cell.layer) : []);
     else if (edge) hint.showEdge(edge, at, pane.element);
     else hint.hide();
   }
@@ -180,7 +180,10 @@ export function makePointing({
     on("pointerdown", (event) => {
       if (event.button) return;
       dragged = false;
-      if (isAlive(state) && living.begin(spot(event))) return capture(event);
+      if (isAlive(state) && living.begin(spot(event))) {
+        hint.hide();
+        return capture(event);
+      }
       drag = { x: event.clientX, y: event.clientY, camera: state.camera, moved: false };
     });
     on("pointermove", move);

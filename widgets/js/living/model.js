@@ -1,12 +1,12 @@
 /** A small circuit from its JSON, a `LivingView`, and its values: up from the evidence, down from the root. */
 
-import { asDict, dictOf, like, number } from "../shared/reading.js";
+import { asDict, dictOf, like, number, text } from "../shared/reading.js";
 
 /**
  * @typedef {{kind: string, inputs: number[], units: number, at: number, variable: number, reads: number[]}} Layer
  * @typedef {{name: string, states: number, span: number[]}} Variable
  * @typedef {{missing: string, note: string, image: number[], variables: Variable[], layers: Layer[], root: number,
- *   cells: Map<string, number>, numbers: Float32Array, examples: {label: string, x: number[]}[]}} Model
+ *   cells: Map<string, number>, numbers: Float64Array, examples: {label: string, x: number[]}[]}} Model
  * @typedef {Float64Array[]} Units  a number for each unit of each layer
  * @typedef {(number | null)[]} Evidence  the value of each variable; null if it is unknown
  */
@@ -24,15 +24,32 @@ const readAll = like({
   examples: [readExample],
 });
 
-/** Numbers of 32 bits from base64, in which the lowest bytes of all come first. @param {string} packed */
-export function readNumbers(packed) {
-  const letters = atob(packed);
-  const count = letters.length >> 2;
+/** Bytes from base64. @param {any} packed */
+const bytesOf = (packed) => Uint8Array.from(atob(text(packed)), (letter) => letter.charCodeAt(0));
+
+/** Numbers of 32 bits, of which the lowest bytes of all come first. @param {Uint8Array} planes */
+function floatsOf(planes) {
+  const count = planes.length >> 2;
   const bytes = new Uint8Array(4 * count);
-  for (let plane = 0; plane < 4; plane += 1) {
-    for (let at = 0; at < count; at += 1) bytes[4 * at + plane] = letters.charCodeAt(plane * count + at);
-  }
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = planes[(at & 3) * count + (at >> 2)];
   return new Float32Array(bytes.buffer);
+}
+
+/** The numbers of all blocks: as they are, or in steps below the largest one of their row. @param {Record<string, any>} raw @returns {Float64Array} */
+function readNumbers(raw) {
+  const [floats, codes] = [floatsOf(bytesOf(raw.numbers)), bytesOf(raw.codes)];
+  const blocks = like([[0]])(raw.blocks);
+  const found = new Float64Array(blocks.reduce((sum, [rows, columns]) => sum + rows * columns, 0));
+  let [next, float, code] = [0, 0, 0];
+  for (const [rows, columns, step] of blocks) {
+    for (let row = 0; row < rows; row += 1) {
+      const top = step ? floats[float++] : 0;
+      for (let column = 0; column < columns; column += 1) {
+        found[next++] = step ? top - step * codes[code++] : floats[float++];
+      }
+    }
+  }
+  return found;
 }
 
 /** @param {any} value @returns {Model | null} */
@@ -40,7 +57,7 @@ export function readModel(value) {
   const raw = asDict(value);
   if (!Object.keys(raw).length) return null;
   const cells = new Map(Object.entries(dictOf(number)(raw.cells)));
-  return { ...readAll(raw), cells, numbers: readNumbers(String(raw.numbers || "")) };
+  return { ...readAll(raw), cells, numbers: readNumbers(raw) };
 }
 
 const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
@@ -68,7 +85,7 @@ export function leafLog({ variables, numbers }, { kind, at, units, variable }, u
   const states = variables[variable].states;
   const row = at + unit * states;
   if (x !== null) return numbers[row + x];
-  return logSum(Float64Array.from(numbers.subarray(row, row + states)), states);
+  return logSum(numbers.subarray(row, row + states), states);
 }
 
 /**

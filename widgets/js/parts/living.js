@@ -18,7 +18,7 @@ const BRUSHES = [
 ];
 
 /** @param {import("../graph.js").Page} page */
-export function makeLivingBar({ ui: { h, s, textButton }, store: { state }, living }) {
+export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living }) {
   const switching = textButton("Beliefs", () => living.toggle(), {
     "aria-pressed": "false",
     title: "Show in each cell what its layer believes; paint on the inputs (b)",
@@ -29,6 +29,24 @@ export function makeLivingBar({ ui: { h, s, textButton }, store: { state }, livi
     textButton(words, () => living.take(name), { "data-brush": name, title }),
   );
   const picks = h("div", { class: "ce-group" });
+  const which = h("select", { "aria-label": "Variable" });
+  const given = h("input", { type: "number", class: "ce-living-given", "aria-label": "Value", placeholder: "value" });
+  const observing = h(
+    "form",
+    {
+      class: "ce-group",
+      onsubmit: guard((/** @type {any} */ event) => {
+        event.preventDefault();
+        const value = given.value.trim() === "" ? NaN : Number(given.value);
+        living.set(Number(which.value), Number.isFinite(value) ? value : null);
+      }),
+    },
+    ...[
+      which,
+      given,
+      h("button", { type: "submit", text: "Observe", title: "Observe this value; without one, forget the variable" }),
+    ],
+  );
   const lines = h("div", {
     class: "ce-living-lines",
     title: "A line is as wide as the bits of evidence that its part brings",
@@ -45,6 +63,7 @@ export function makeLivingBar({ ui: { h, s, textButton }, store: { state }, livi
     textButton("Forget all", () => living.forget(1)),
     textButton("Forget half", () => living.forget(0.5)),
     picks,
+    observing,
     lines,
   );
   const element = h(
@@ -70,6 +89,9 @@ export function makeLivingBar({ ui: { h, s, textButton }, store: { state }, livi
       ),
     );
     picks.hidden = !examples.length;
+    which.replaceChildren(
+      ...(life?.variables ?? []).map(({ name }, variable) => h("option", { value: variable, text: name })),
+    );
     drawLines();
   }
 
@@ -212,6 +234,7 @@ export const STYLE = `
 .ce-living-value span,.ce-living-note,.ce-living-lines{color:var(--ce-muted);font-size:12.5px}
 .ce-living-lines{display:flex;gap:12px;align-items:center;margin-left:auto}
 .ce-living-lines span{display:inline-flex;gap:4px;align-items:center;white-space:nowrap}
+.ce-root input.ce-living-given{width:72px;height:28px;padding:0 6px;font:inherit;color:inherit;background:var(--ce-panel);border:1px solid var(--ce-control);border-radius:6px}
 .ce-living-said,.ce-living-note{margin:0;font-size:12.5px}
 .ce-living-units{height:70px;max-width:100%;align-self:flex-start}
 `;

@@ -207,7 +207,7 @@ export function platesScene(make, palette) {
     // Where reads of cells are not known (too many, or folded before the trace), nothing may look unrelated.
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const isOpen = known && !lensHull(shown, marks.hull);
-    const lit = isOpen && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
+    const lit = isOpen && t >= 1 && marks.hover && !marks.beliefs ? relativesOf(shown, marks.hover, marks.cell) : null;
     const ink = { ...state(), pen, picture: shown, lit, values: marks.values, beliefs: marks.beliefs };
     const done = layersDone(shown);
     const cells = done ? rewritten(shownCells(), done) : shownCells();
