@@ -7,7 +7,16 @@ import param
 from panel.custom import AnyWidgetComponent
 
 from explorer_widgets.encode import picture_traits, to_json
-from explorer_widgets.schema import BarsView, DerivationView, DetailsView, LivingView, PictureView, QueryView, StepView, ValuesView
+from explorer_widgets.schema import (
+    BarsView,
+    DerivationView,
+    DetailsView,
+    LivingView,
+    PictureView,
+    QueryView,
+    StepView,
+    ValuesView,
+)
 from explorer_widgets.static import BARS, DERIVATION, GRAPH, HOST, QUERY, STEPS
 
 SET_BY_USER = ("step", "selection", "view", "request")

@@ -1,7 +1,8 @@
 """A small circuit as data that a page evaluates itself: its layers at the start of the compilation, with their values.
 
-A page shows what layers believe at every step from this one circuit: a rewrite keeps the value of the root of its match,
-and a fold keeps the values of its slices, so a layer of a later step believes what that of the start does (`cells_of`).
+A page shows what layers believe at every step from this one circuit: a rewrite keeps the value of the root of its
+match, and a fold keeps the values of its slices, so a layer of a later step has the value of one at the start
+(`cells_of`).
 """
 
 import base64
@@ -27,7 +28,7 @@ from explorer.backend.layers import (
 )
 from explorer.backend.queries.fold_structure import all_units, require_tractable
 from explorer.backend.queries.stages import Stage, StageValues, prepare, stages_of
-from explorer.backend.semiring import Semiring, get_semiring
+from explorer.backend.semiring import get_semiring
 from explorer.errors import CircuitError, DataTypeError
 from explorer.views import TraceIndex, digits_on, failure_text, image_of
 from explorer_widgets.schema import (
@@ -196,7 +197,7 @@ def _layer(stage: Stage, values: StageValues, numbers: Numbers) -> LivingLayerVi
         "at": 0,
     }
     if isinstance(layer, TorchSumLayer):
-        made |= {"kind": "sum", "at": numbers.add(torch.log(given["weight"]))}
+        made["kind"], made["at"] = "sum", numbers.add(torch.log(given["weight"]))
     elif isinstance(layer, TorchInnerLayer) and layer.num_terms == 1:
         made["kind"] = "product"
         if not isinstance(layer, TorchHadamardLayer):
@@ -207,19 +208,17 @@ def _layer(stage: Stage, values: StageValues, numbers: Numbers) -> LivingLayerVi
         made["at"] = numbers.add(layer.forward(values.input_semiring, empty, given))
     elif isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_STATES:
         table = layer.value_table(values.input_semiring, given)
-        made |= {"kind": "table", "at": numbers.add(table), "variable": layer.scope_idx[0][0]}
+        made["kind"], made["at"], made["variable"] = "table", numbers.add(table), layer.scope_idx[0][0]
     elif isinstance(layer, TorchGaussianLayer):
         mass = layer.integral(values.input_semiring, given)
         block = torch.cat([given["mean"].ravel(), given["stddev"].ravel(), mass.ravel()])
-        made |= {"kind": "gaussian", "at": numbers.add(block), "variable": layer.scope_idx[0][0]}
+        made["kind"], made["at"], made["variable"] = "gaussian", numbers.add(block), layer.scope_idx[0][0]
     else:
         raise DataTypeError(f"{type(layer).__name__} is none of the layers that a page knows")
     return made
 
 
-def _variables(
-    index: TraceIndex, stages: Sequence[Stage], values: StageValues, count: int
-) -> list[LivingVariableView]:
+def _variables(index: TraceIndex, stages: Sequence[Stage], values: StageValues, count: int) -> list[LivingVariableView]:
     """Return the variables with their names and spans; one that no layer reads has no values."""
     names = index.columns
     found: list[LivingVariableView] = [
@@ -232,7 +231,8 @@ def _variables(
             continue
         variable = layer.scope_idx[0][0]
         if isinstance(layer, TorchDiscreteLayer):
-            found[variable] |= {"states": layer.num_values, "span": [0.0, float(max(1, layer.num_values - 1))]}
+            found[variable]["states"] = layer.num_values
+            found[variable]["span"] = [0.0, float(max(1, layer.num_values - 1))]
         elif isinstance(layer, TorchGaussianLayer):
             mean, around = (values.prepared[stage.id][name].ravel() for name in ("mean", "stddev"))
             ends.setdefault(variable, []).extend((mean - SPREAD * around, mean + SPREAD * around))

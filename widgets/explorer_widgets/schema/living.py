@@ -14,7 +14,8 @@ class LivingLayerView(TypedDict):
     units: int
     at: int
     """Where its numbers begin. `table`: (O, states) logarithms of the value for each state. `gaussian`: (3, O) means,
-    standard deviations, and logarithms of the integral. `constant`: (O,) logarithms. `sum`: (O, H*I) logarithms of weights."""
+    standard deviations, and logarithms of the integral. `constant`: (O,) logarithms. `sum`: (O, H*I) logarithms of
+    weights."""
     variable: NotRequired[int]
     """The variable of an input layer."""
     reads: NotRequired[list[int]]
@@ -54,8 +55,8 @@ class LivingView(TypedDict):
     cells: dict[str, int]
     """The positions of the layers whose values nodes have, by the number of the node, at every step."""
     blocks: list[list[float]]
-    """The numbers of all layers, block by block: rows, columns and step. Without a step (0) it has its numbers in `numbers`; with
-    one it has the largest number of each row there, and in `codes` how many steps each number is below that."""
+    """The numbers of all layers, block by block: rows, columns and step. Without a step (0) they are in `numbers`; with
+    one the largest of each row is there, and `codes` say how many steps each number is below that."""
     numbers: str
     """Base64 of 32-bit numbers: first the lowest bytes of all of them, and so on, so that it packs well."""
     codes: str
