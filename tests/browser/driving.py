@@ -17,6 +17,7 @@ light, too: what surrounds a picture has its colours for all of it.
 | 6. tensor level in plates; the memory of a program                    | `merge_products`, `watch_the_memory`        |
 | 7. story and slides by keys and numbers, large; copied as SVG         | `tell_the_story`                            |
 | 8. details open at what is selected                                   | `open_details`                              |
+| 9. beliefs: painted inputs, samples, what a layer mixes               | `paint_beliefs`                             |
 
 Only the dashboard measures and has tools below the picture: `test_dashboard.py` measures and moves the bar above the
 tools, and `test_dashboard_accessibility.py` looks at the tools in light and in dark. Cells are seen moving in
@@ -289,8 +290,31 @@ def open_details(host: Host) -> None:
     host.look(".ce-side")
 
 
+def paint_beliefs(host: Host) -> None:
+    """A stroke on the inputs is evidence, of which each cell shows what its layer makes; a sample fills in the rest."""
+    host.press("Beliefs")
+    host.see(".ce-living-value", "40 of 64 pixels observed")
+    host.press("Forget all")
+    host.see(".ce-living-value", "log p = 0.00")
+    area = host.root.locator(".ce-plate-face").first.bounding_box()
+    assert area is not None
+    x, y = area["x"] + 0.31 * area["width"], area["y"] + 0.06 * area["height"]
+    host.page.mouse.move(x, y)
+    host.page.mouse.down()
+    host.page.mouse.move(x, y + area["height"] / 2, steps=12)
+    host.page.mouse.up()
+    host.see(".ce-living-value", "5 of 64 pixels observed")
+    host.page.mouse.move(0, 0)
+    host.see(".ce-living-said", "The root mixes 16 units")
+    host.look(".ce-living")
+    host.press("Sample (s)")
+    host.see(".ce-living-value", "64 of 64 pixels observed")
+    host.press("Beliefs")
+    host.root.locator(".ce-living").wait_for(state="hidden")
+
+
 DRIVEN: Mapping[str, tuple[Callable[[Host], None], ...]] = {
-    "digits": (fold, look_closer, open_details, tell_the_story),
+    "digits": (fold, look_closer, open_details, tell_the_story, paint_beliefs),
     "near-misses": (ask_the_lens,),
     "kronecker": (see_missed_folds,),
     OPERATORS: (merge_products,),

@@ -20,7 +20,7 @@ def test_there_are_tests_of_the_modules() -> None:
     graph = ["graph", "graph_focus", "graph_keys", "graph_parts", "graph_reading"]
     views = ["bars", *graph, "host", "page", "question", "steps"]
     tools = ["derivation", "query"]
-    plates = ["buffers", "closeup", "lens", "picture", "plates", "score", "slides", "still"]
+    plates = ["buffers", "closeup", "lens", "living", "picture", "plates", "score", "slides", "still"]
     assert tested == sorted([*views, *plates, *tools, "ahead", "ask", "camera", "split", "store", "theme"])
 
 

@@ -7,7 +7,16 @@ import param
 from panel.custom import AnyWidgetComponent
 
 from explorer_widgets.encode import picture_traits, to_json
-from explorer_widgets.schema import BarsView, DerivationView, DetailsView, PictureView, QueryView, StepView, ValuesView
+from explorer_widgets.schema import (
+    BarsView,
+    DerivationView,
+    DetailsView,
+    LivingView,
+    PictureView,
+    QueryView,
+    StepView,
+    ValuesView,
+)
 from explorer_widgets.static import BARS, DERIVATION, GRAPH, HOST, QUERY, STEPS
 
 SET_BY_USER = ("step", "selection", "view", "request")
@@ -30,6 +39,7 @@ class GraphPane(AnyWidgetComponent):
     view = param.Dict({})
     details = param.String("")
     values = param.String("")
+    living = param.String("")
     options = param.Dict({})
     request = param.Dict({})
     progress = param.Dict({})
@@ -55,6 +65,10 @@ class GraphPane(AnyWidgetComponent):
     def show_values(self, values: ValuesView | None) -> None:
         """Set the values of the close-up."""
         self.values = "" if values is None else to_json(values)
+
+    def show_living(self, living: LivingView | None) -> None:
+        """Set the circuit that the page evaluates."""
+        self.living = "" if living is None else to_json(living)
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
         """Set the traits that users change too; other keys of `view` are preserved."""

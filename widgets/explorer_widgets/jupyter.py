@@ -10,7 +10,7 @@ import traitlets
 from IPython.display import publish_display_data
 
 from explorer_widgets.encode import Fallback as Fallback, picture_traits, to_json
-from explorer_widgets.schema import BarsView, DetailsView, PictureView, StepView, ValuesView
+from explorer_widgets.schema import BarsView, DetailsView, LivingView, PictureView, StepView, ValuesView
 from explorer_widgets.static import ASK, BARS, GRAPH
 
 SET_BY_USER = ("step", "selection", "view", "request")
@@ -121,6 +121,7 @@ class GraphWidget(_Widget):
     view = traitlets.Dict().tag(sync=True)
     details = traitlets.Unicode("").tag(sync=True)
     values = traitlets.Unicode("").tag(sync=True)
+    living = traitlets.Unicode("").tag(sync=True)
     request = traitlets.Dict().tag(sync=True)
     ahead = traitlets.Dict().tag(sync=True)
     ready = traitlets.Bool(False).tag(sync=True)
@@ -164,6 +165,10 @@ class GraphWidget(_Widget):
     def show_values(self, values: ValuesView | None) -> None:
         """Set the values of the close-up."""
         self.set_trait("values", "" if values is None else to_json(values))
+
+    def show_living(self, living: LivingView | None) -> None:
+        """Set the circuit that the page evaluates."""
+        self.set_trait("living", "" if living is None else to_json(living))
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
         """Set the traits that users change too; other keys of `view` are preserved."""

@@ -32,6 +32,8 @@ def cut(recording: RecordingView) -> tuple[RecordingHeadView, list[RecordingPart
     }
     if "values" in recording:
         head["values"] = recording["values"]
+    if "living" in recording:
+        head["living"] = recording["living"]
     return head, parts
 
 

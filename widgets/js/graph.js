@@ -22,6 +22,7 @@ import { makeCopying } from "./controls/copying.js";
 import { makeGuessing } from "./controls/guessing.js";
 import { makeFocusing } from "./controls/focusing.js";
 import { makeKeys } from "./controls/keys.js";
+import { makeLiving } from "./controls/living.js";
 import { makePointing } from "./controls/pointing.js";
 import { makeReaders } from "./controls/readers.js";
 import { makeRequesting, makeSaving, makeStepping, makeTiming } from "./controls/stepping.js";
@@ -35,6 +36,7 @@ import { makeHint } from "./parts/hint.js";
 import { makeInspector } from "./parts/inspector.js";
 import { makeLegend } from "./parts/legend.js";
 import { makeDockingClock, makeLens } from "./parts/lens.js";
+import { makeLivingBar } from "./parts/living.js";
 import { makeLoading } from "./parts/loading.js";
 import { makeMinimap } from "./parts/minimap.js";
 import { makeSearch } from "./parts/search.js";
@@ -70,6 +72,7 @@ const PARTS = {
   selecting: makeSelecting,
   timing: makeTiming,
   closingUp: makeClosingUp,
+  living: makeLiving,
   pointing: makePointing,
   stepper: makeStepper,
   film: makeFilm,
@@ -78,6 +81,7 @@ const PARTS = {
   buffers: makeBuffers,
   copying: makeCopying,
   slides: makeSlides,
+  livingBar: makeLivingBar,
   toolbar: makeToolbar,
   search: makeSearch,
   strip: makeStrip,
@@ -116,6 +120,7 @@ const DRAWN = /** @type {const} */ ([
     "stage",
   ],
   ...["search", "strip", "legend", "foot", "split", "pager", "lens", "inspector", "docking", "asking", "closeup"],
+  "livingBar",
   ...["table", "help", "map", "loading"],
 ]);
 
@@ -167,7 +172,15 @@ function render({ model, el }) {
   const bottom = h("div", { class: "ce-bottom" }, page.legend.element, page.foot.element);
   root.replaceChildren(
     ...[page.slides.head, page.stepper.element, page.film.element, page.toolbar.element, page.strip.element, ui.wrong],
-    ...[main, page.closeup.element, page.timeline.element, page.buffers.element, bottom, page.slides.foot],
+    ...[
+      main,
+      page.livingBar.element,
+      page.closeup.element,
+      page.timeline.element,
+      page.buffers.element,
+      bottom,
+      page.slides.foot,
+    ],
     ...[page.split.element, ui.live],
   );
   store.add(focusing.before, ...DRAWN.map((name) => page[name]), focusing.after);

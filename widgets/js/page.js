@@ -75,10 +75,12 @@ export function recordingModel(recording, page = {}) {
     ...traitsOf({ ...linkedPlace(recording, page), ...page.start }),
     details: "",
     values: recording.values ? JSON.stringify(recording.values) : "",
+    living: recording.living ? JSON.stringify(recording.living) : "",
     options: page.options || {
       ...choicesOf(recording),
       height: page.height || "100vh",
       actions: false,
+      living: Boolean(recording.living),
       main: Boolean(page.keep),
     },
     request: {},

@@ -53,7 +53,8 @@ class TraceWidget(GraphWidget):
     def __init__(self, session: Session, height: int | None = None, note: str = "", *, film: bool = True) -> None:
         self._closing = ExitStack()
         check_height(height)
-        options = {**({} if height is None else {"height": height}), **({} if film else {"film": False})}
+        options: dict[str, Any] = {"living": True, **({} if height is None else {"height": height})}
+        options |= {} if film else {"film": False}
         super().__init__(options=options, make_fallback=self._fallback)
         self.session = session
         self.note = note

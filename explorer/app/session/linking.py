@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from explorer.app.session.close_up import add_parameters, run_values
+from explorer.app.session.living import living_view
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_closer, check_look
 from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF, no_values
-from explorer_widgets.schema import DetailsView, PictureView, StepView, ValuesView
+from explorer_widgets.schema import DetailsView, LivingView, PictureView, StepView, ValuesView
 
 UserChangeCallback = Callable[[Mapping[str, Any]], None]
 Guard = Callable[[UserChangeCallback], UserChangeCallback]
@@ -29,6 +30,7 @@ class GraphHost(Protocol):
     def show_steps(self, steps: Sequence[StepView], step: int) -> None: ...
     def show_details(self, details: DetailsView | None) -> None: ...
     def show_values(self, values: ValuesView | None) -> None: ...
+    def show_living(self, living: LivingView | None) -> None: ...
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None: ...
     def on_user_change(self, callback: UserChangeCallback) -> None: ...
 
@@ -117,6 +119,8 @@ class GraphLink:
             self.session.change_look(group_by="none", everything=True)
         elif name == "values":
             self._run_values()
+        elif name == "living":
+            self.host.show_living(living_view(self.session.index))
 
     def _run_values(self) -> None:
         try:
@@ -145,3 +149,5 @@ class GraphLink:
             host.show_details(self._details())
         if names & {"trace", "values"}:
             host.show_values(session.values)
+        if "trace" in names:
+            host.show_living(None)

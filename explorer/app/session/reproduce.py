@@ -6,6 +6,7 @@ from typing import Any
 
 from explorer.app.circuits import is_checkpoint
 from explorer.app.session.close_up import add_code, add_parameters, values_for_page
+from explorer.app.session.living import living_view
 from explorer.app.session.pattern_form import (
     AT_LEAST,
     AT_MOST,
@@ -318,6 +319,9 @@ def page_recording(index: TraceIndex, title: str) -> RecordingView:
     """Record all steps of a trace, as they are before and after, and what changed."""
     recorded = recording(index, title, modes=RECORDED_MODES)
     recorded["values"] = values_for_page(index)
+    living = living_view(index)
+    if not living["missing"]:
+        recorded["living"] = living
     left = MAX_NUMBERS
     for key, view in recorded["pictures"].items():
         add_what_ifs(index, view)

@@ -28,6 +28,7 @@ class Host:
         self.steps: Any = []
         self.details: Any = None
         self.values: Any = None
+        self.living: Any = None
         self.reader: UserChangeCallback = lambda changes: None
 
     def show_picture(self, picture: Any, coordinates: bytes) -> None:
@@ -46,6 +47,9 @@ class Host:
     def show_values(self, values: Any) -> None:
         self.calls.append("values")
         self.values = values
+
+    def show_living(self, living: Any) -> None:
+        self.living = living
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
         self.calls.append("state")
@@ -86,6 +90,14 @@ def test_everything_is_drawn_initially(opened: Opened) -> None:
     assert host.picture["step"] == 3
     numbers = np.frombuffer(host.coordinates, "<f4").reshape(-1, 4)
     assert len(numbers) == len(host.picture["nodes"])
+
+
+def test_the_weights_are_sent_on_request(linked: Linked) -> None:
+    _, host, _ = linked
+    assert host.living is None
+    host.reader({"request": {"name": "living", "n": 1}})
+    sent: Any = host.living
+    assert len(sent["layers"]) == 170
 
 
 def test_an_action_of_the_reader_changes_the_session_once(linked: Linked) -> None:

@@ -61,6 +61,13 @@ from explorer_widgets.schema.lens import (
     RuleView as RuleView,
     WhatIfView as WhatIfView,
 )
+from explorer_widgets.schema.living import (
+    LivingExampleView as LivingExampleView,
+    LivingKind as LivingKind,
+    LivingLayerView as LivingLayerView,
+    LivingVariableView as LivingVariableView,
+    LivingView as LivingView,
+)
 from explorer_widgets.schema.picture import (
     ActionView as ActionView,
     EdgeView as EdgeView,

@@ -7,6 +7,7 @@ from explorer_widgets.schema.buffers import BuffersView
 from explorer_widgets.schema.closeup import ValuesView
 from explorer_widgets.schema.details import DetailsView
 from explorer_widgets.schema.film import StepView
+from explorer_widgets.schema.living import LivingView
 from explorer_widgets.schema.picture import PictureStateView, PictureView
 from explorer_widgets.schema.questions import QuestionView
 from explorer_widgets.schema.words import ColourBy, GroupBy, Mode
@@ -26,6 +27,7 @@ class RecordingView(TypedDict):
     details: dict[str, DetailsView]
     """Keyed by `step/box id`: `3/g5x2-9`; with `/before`, those in the picture before the step, if they differ."""
     values: NotRequired[ValuesView]
+    living: NotRequired[LivingView]
     buffers: NotRequired[list[BuffersView]]
     """The states of the memory of a program, each once; pictures name them by position."""
 
@@ -41,6 +43,7 @@ class RecordingHeadView(TypedDict):
     part_of: dict[str, int]
     """The part with the pictures of each step, by the step's index."""
     values: NotRequired[ValuesView]
+    living: NotRequired[LivingView]
 
 
 class RecordingPartView(TypedDict):
@@ -76,6 +79,8 @@ class GraphOptions(TypedDict, total=False):
     legend: bool
     actions: bool
     """False: no buttons for actions that need Python."""
+    living: bool
+    """Whether the host answers the request `living`: what layers believe."""
     requests: list[str]
     """Names of the requests that the host handles."""
     numbers: bool

@@ -4,7 +4,7 @@ import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/near.js";
 import { SECTIONS } from "../parts/inspector.js";
-import { isCompact, isDrawer, isPresenting } from "../parts/state.js";
+import { isAlive, isCompact, isDrawer, isPresenting } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
 /** @import { Picture } from "../picture/types.js" */
@@ -71,6 +71,8 @@ export function makeKeys(page) {
     },
     d: () => setMode(text(state.view.mode, "diff") === "diff" ? "after" : "diff"),
     "?": () => help.open(),
+    b: () => page.livingBar.switching.hidden !== true && page.living.toggle(),
+    s: () => isAlive(state) && page.living.sample(),
     t: () => (timing.isOffered() ? timing.start() : inspector.openSection("timing")),
     ",": (graph) => graph && moveFocus("previous"),
     ".": (graph) => graph && moveFocus("next"),

@@ -5,7 +5,7 @@ import { list } from "../shared/reading.js";
 import { clock } from "../shared/timing.js";
 import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
-import { guessOf, layersOf } from "../parts/state.js";
+import { guessOf, isAlive, layersOf } from "../parts/state.js";
 import { boxAt, pointOf } from "./camera_views.js";
 
 /**
@@ -23,7 +23,18 @@ const [WHEEL, PINCH] = [0.0016, 0.008];
 const TURN_MS = 200;
 
 /** @param {import("../graph.js").Page} page */
-export function makePointing({ ui: { guard }, store, root, stage, camera, selecting, hint, closingUp, saving }) {
+export function makePointing({
+  ui: { guard },
+  store,
+  root,
+  stage,
+  camera,
+  selecting,
+  hint,
+  closingUp,
+  living,
+  saving,
+}) {
   const { state } = store;
   /** The box that a double click has opened. */
   let opened = "";
@@ -56,7 +67,7 @@ export function makePointing({ ui: { guard }, store, root, stage, camera, select
     const tip = pane.scene.tipAt?.(at, target);
     if (guessOf(state)) hint.hide();
     else if (tip) hint.showWords(tip, at, pane.element);
-    else if (box) hint.show(box, at, pane.element, cell ? cell.index : -1);
+    else if (box) hint.show(box, at, pane.element, cell ? cell.index : -1, cell ? living.words(cell.layer) : []);
     else if (edge) hint.showEdge(edge, at, pane.element);
     else hint.hide();
   }
@@ -136,15 +147,25 @@ export function makePointing({ ui: { guard }, store, root, stage, camera, select
     /** @param {string} type @param {(event: any) => void} action @param {object} [options] */
     const on = (type, action, options) => element.addEventListener(type, guard(action), options);
 
+    /** The cell at the pointer, and how high in it that is, from 0 to 1. @param {any} event */
+    function spot(event) {
+      const at = pointIn(event, pane);
+      const cell = cellUnder(at, pane);
+      const { y } = pointOf(state.camera, at, stage.viewport());
+      return { cell, height: cell ? 1 - (y - cell.area.y) / cell.area.h : 0, erases: event.shiftKey === true };
+    }
+    /** @param {any} event */
+    function capture(event) {
+      if (element.setPointerCapture && event.pointerId !== undefined) element.setPointerCapture(event.pointerId);
+    }
     /** @param {any} event */
     function move(event) {
+      if (living.isPainting()) return living.stroke(spot(event));
       if (drag && event.buttons !== undefined && !(event.buttons & 1)) drag = null;
       if (!drag) return hover(pointIn(event, pane), pane, event.target);
       const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
       if (!drag.moved && Math.hypot(dx, dy) < DRAG) return;
-      if (!drag.moved && element.setPointerCapture && event.pointerId !== undefined) {
-        element.setPointerCapture(event.pointerId);
-      }
+      if (!drag.moved) capture(event);
       drag.moved = true;
       element.setAttribute("class", "ce-view ce-dragging");
       const { k, x, y } = drag.camera;
@@ -152,13 +173,17 @@ export function makePointing({ ui: { guard }, store, root, stage, camera, select
       hint.hide();
     }
     function release() {
-      dragged = Boolean(drag && drag.moved);
+      dragged = living.end() || Boolean(drag && drag.moved);
       drag = null;
       element.setAttribute("class", "ce-view");
     }
     on("pointerdown", (event) => {
       if (event.button) return;
       dragged = false;
+      if (isAlive(state) && living.begin(spot(event))) {
+        hint.hide();
+        return capture(event);
+      }
       drag = { x: event.clientX, y: event.clientY, camera: state.camera, moved: false };
     });
     on("pointermove", move);

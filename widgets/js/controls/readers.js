@@ -16,7 +16,7 @@ const COORDINATES_MS = 400;
  * @param {import("../graph.js").Page} page @returns {Record<string, () => void>}
  */
 export function makeReaders(page) {
-  const { store, model, camera, loading, showing, ahead, slides, closingUp, settle } = page;
+  const { store, model, camera, loading, showing, ahead, slides, closingUp, living, settle } = page;
   const { doc, guard, timers } = page.ui;
   const { state } = store;
 
@@ -97,5 +97,6 @@ export function makeReaders(page) {
     progress: guard(readProgress, "progress"),
     details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details"),
     values: guard(() => closingUp.receive(model.get("values")), "values"),
+    living: guard(() => living.receive(model.get("living")), "living"),
   };
 }

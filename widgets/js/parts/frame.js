@@ -151,10 +151,19 @@ export function makeArrangement(page) {
       const compact = isCompact(state);
       const buttons = [page.inspector.toggle, page.help.toggle];
       floating.hidden = !compact || !!state.picture?.score;
-      setChildren(floating, floating.hidden ? [] : [toolbar.modes]);
+      setChildren(floating, floating.hidden ? [] : [toolbar.modes, page.livingBar.switching]);
       setChildren(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
       const [found, ...others] = common;
-      const parts = [toolbar.modes, ...toolbar.choosers, found, gap, ...others, table.toggle, ...buttons];
+      const parts = [
+        toolbar.modes,
+        page.livingBar.switching,
+        ...toolbar.choosers,
+        found,
+        gap,
+        ...others,
+        table.toggle,
+        ...buttons,
+      ];
       if (!compact) setChildren(toolbar.element, parts);
     },
     /** What has no room elsewhere in compact form. @param {ReadonlySet<string>} closed headings that the user has closed */

@@ -41,8 +41,11 @@ export function makeHint({ ui: { h }, area }) {
     hide() {
       element.hidden = true;
     },
-    /** @param {Box} box @param {Point} at in its pane @param {any} pane @param {number} [cell] */
-    show: (box, at, pane, cell = -1) => show(factsOf(box, cell), at, pane),
+    /** @param {Box} box @param {Point} at in its pane @param {any} pane @param {number} [cell] @param {string[]} [beliefs] of the cell, in place of its facts */
+    show(box, at, pane, cell = -1, beliefs = []) {
+      const [title, ...facts] = factsOf(box, cell);
+      show([title, ...(beliefs.length ? beliefs : facts)], at, pane);
+    },
     /** @param {string[]} words @param {Point} at in its pane @param {any} pane */
     showWords: (words, at, pane) => show(words, at, pane),
     /** @param {Edge} edge @param {Point} at in its pane @param {any} pane */

@@ -7,7 +7,7 @@ import { svgScene } from "../scenes/svg.js";
 import { focusedIn } from "../shared/elements.js";
 import { number } from "../shared/reading.js";
 import { lensHull } from "../plates/lens.js";
-import { isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
+import { isAlive, isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
 
 /**
  * @import { Picture, Scene } from "../picture/types.js"
@@ -32,7 +32,8 @@ const [MAX_FIT, SLIDE_FIT] = [1.2, 1.8];
 const EMPHASIZED = /** @type {const} */ (["selection", "found", "lit", "hull", "hover", "focus", "cell"]);
 const VALUES = /** @type {const} */ (["details", "closeup", "showCloseup", "values", "run"]);
 const LENS = /** @type {const} */ (["match", "docked", "showDone", "otherwise", "guess", "view", "steps"]);
-const MARKS = [...EMPHASIZED, ...VALUES, ...LENS];
+const LIFE = /** @type {const} */ (["alive", "believed"]);
+const MARKS = [...EMPHASIZED, ...VALUES, ...LENS, ...LIFE];
 /** How pictures are drawn. */
 const SCENES = { plates: platesScene, score: scoreScene, canvas: canvasScene, svg: svgScene };
 
@@ -134,14 +135,15 @@ export function makeStage(page) {
     viewport,
     hasFocus,
     focusedBox,
-    reads: /** @type {const} */ (["picture", "palette", "camera", ...EMPHASIZED, ...VALUES, ...LENS]),
+    reads: /** @type {const} */ (["picture", "palette", "camera", ...EMPHASIZED, ...VALUES, ...LENS, ...LIFE]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const redrawn = changed.has("picture") || changed.has("palette");
       if (changed.has("picture")) show();
       else if (changed.has("palette")) for (const { scene } of panes) scene.recolour();
       if (redrawn || MARKS.some((name) => changed.has(name))) {
-        for (const { scene } of panes) scene.mark(marksOf(state));
+        const beliefs = isAlive(state) ? page.living.beliefOf : null;
+        for (const { scene } of panes) scene.mark({ ...marksOf(state), beliefs });
       }
       if (redrawn || changed.has("camera")) look();
     },

@@ -22,6 +22,8 @@ import { list, number, text } from "../shared/reading.js";
  *   notice: string, guess: {at: string, chosen: string[], checked: boolean},
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/reading.js").Values | null, run: number, running: boolean,
+ *   life: import("../living/model.js").Model | null, alive: boolean, evidence: import("../living/model.js").Evidence,
+ *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush,
  * }} State
  * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
@@ -29,7 +31,7 @@ import { list, number, text } from "../shared/reading.js";
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
  * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
  * `docked`: how much of it; `showDone`: with those before it done; `otherwise`: the near miss of which the
- * reader asks what if it were not so; `notice`: what the last key could not do; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
+ * reader asks what if it were not so; `notice`: what the last key could not do; `life`: the circuit that the page evaluates, `alive`: cells show what their layers believe of the `evidence`: `believed`; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -80,6 +82,11 @@ export const initialState = (palette) => ({
   run: 0,
   running: false,
   showCloseup: true,
+  life: null,
+  alive: false,
+  evidence: [],
+  believed: null,
+  brush: "ink",
 });
 
 /** The compact form, for notebooks. @param {Readonly<State>} state */
@@ -212,7 +219,10 @@ function cellValues(state) {
   return run ? { cells: run.cells, looks } : null;
 }
 
-/** What is emphasized in the scenes. @param {Readonly<State>} state @returns {Marks} */
+/** Whether cells show what their layers believe: never while a question is asked. @param {Readonly<State>} state */
+export const isAlive = (state) => state.alive && state.believed !== null && !isAsking(state);
+
+/** What is emphasized in the scenes, without beliefs. @param {Readonly<State>} state @returns {Omit<Marks, "beliefs">} */
 export const marksOf = (state) => ({
   ...chosenOf(state),
   hull: state.hull,

@@ -17,6 +17,7 @@ import { STYLE as HINT } from "./hint.js";
 import { STYLE as INSPECTOR } from "./inspector.js";
 import { STYLE as LEGEND } from "./legend.js";
 import { STYLE as LENS } from "./lens.js";
+import { STYLE as LIVING } from "./living.js";
 import { STYLE as LOADING } from "./loading.js";
 import { STYLE as MINIMAP } from "./minimap.js";
 import { STYLE as SEARCH } from "./search.js";
@@ -89,6 +90,7 @@ export const STYLE = [
   ZOOM,
   MINIMAP,
   HINT,
+  LIVING,
   LOADING,
   INSPECTOR,
   TABLE,

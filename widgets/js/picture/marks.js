@@ -13,4 +13,5 @@ export const NO_MARKS = {
   values: null,
   lens: NO_LENS,
   layers: [],
+  beliefs: null,
 };

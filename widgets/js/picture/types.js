@@ -31,7 +31,8 @@
  * viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
  *   cell: number, values: import("../closeup/reading.js").CellValues | null,
- *   lens: {match: number, beats: number, done: boolean, otherwise: boolean}, layers: number[]}} Marks  `layers`: those
+ *   lens: {match: number, beats: number, done: boolean, otherwise: boolean}, layers: number[],
+ *   beliefs: import("../controls/living.js").Living["beliefOf"] | null}} Marks  `beliefs`: what the layer of a cell believes; `layers`: those
  *   that were clicked in selected plates; `cell`: position of the cell at the pointer in
  *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,

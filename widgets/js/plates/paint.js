@@ -2,6 +2,7 @@
 
 import { lookOf } from "../closeup/reading.js";
 import { FONT } from "../shared/measuring.js";
+import { lineAlpha, lineWidth, paintBelief } from "../living/paint.js";
 import { paintOf } from "../picture/fills.js";
 import { MARKS, PLATES, READS } from "./look.js";
 import { nameOf } from "./relatives.js";
@@ -16,7 +17,8 @@ import { nameOf } from "./relatives.js";
  * @typedef {{cell: Cell, area: Area, alpha: number}} Shown
  * @typedef {{alpha: number, own: string, outlined: boolean, stroked: boolean, areas: Shown[]}} Look
  * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, text: number, lit: Set<string> | null,
- *   values?: import("../closeup/reading.js").CellValues | null}} Canvas
+ *   values?: import("../closeup/reading.js").CellValues | null,
+ *   beliefs?: import("../picture/types.js").Marks["beliefs"]}} Canvas
  */
 
 const { cell: CELL, sheets: SHEETS, read: READ } = PLATES;
@@ -52,7 +54,7 @@ export function paintFrame({ pen, palette }, box, alpha) {
 
 /** Cells of one box; those that look alike are painted together. @param {Canvas} canvas @param {Box} box @param {Shown[]} cells */
 export function paintCells(canvas, box, cells) {
-  const { pen, palette, k, lit, values } = canvas;
+  const { pen, palette, k, lit, values, beliefs } = canvas;
   const painted = paintOf(box, palette);
   /** @type {Map<string, Look>} */
   const alike = new Map();
@@ -64,6 +66,12 @@ export function paintCells(canvas, box, cells) {
     const { cell, area } = shown;
     const side = k * Math.min(area.w, area.h);
     const alpha = lit && !lit.has(nameOf(box.id, cell.index)) ? shown.alpha * FAINT : shown.alpha;
+    const found = beliefs?.(cell.layer);
+    if (found) {
+      pen.globalAlpha = alpha;
+      paintBelief(pen, palette, painted.fill, k, area, found.belief, found.tiles, found);
+      continue;
+    }
     const { fill: own, ink } = values ? paintOf({ look: lookOf(values, box, cell.index) }, palette) : painted;
     const outlined = palette.forced || Boolean(painted.hatch) || !cell.closed;
     const stroked = outlined ? side > CELL.parted : side > 2 * CELL.parted;
@@ -168,7 +176,7 @@ export const countLines = ({ edges }) => edges.reduce((sum, { pairs }) => sum + 
  * The lines from each cell to those that read it.
  * @param {Canvas} canvas @param {() => Map<string, Area[]>} findAreas of the cells of each box, if lines between cells are drawn
  */
-export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
+export function paintLines({ pen, picture, palette, k, lit, beliefs }, findAreas) {
   /** @type {Map<string, Area[]> | null} */
   let areas = null;
   const { edges } = picture;
@@ -190,16 +198,33 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
       for (let at = 0; at + 1 < pairs.length; at += 2) {
         if (lit && !pairIsLit(edge, at, lit)) continue;
         const [from, to] = [sources[pairs[at]], targets[pairs[at + 1]]];
-        if (from && to && from !== to) curve(pen, from, to);
+        if (!from || !to || from === to) continue;
+        const bits = beliefs?.(source.plate?.cells[pairs[at]] ?? -1)?.belief.bits;
+        if (bits === undefined) curve(pen, from, to);
+        else evidenceLine(pen, palette.roles[roleOf(edge)], from, to, bits);
       }
       pen.lineWidth = Math.max(lit ? 1.8 : READ.width, 0.8 / k);
     }
-    const role = edge.read ? (edge.copiedBytes ? "copyLine" : "viewLine") : "edge";
+    const role = roleOf(edge);
     pen.strokeStyle = palette.roles[role];
     pen.globalAlpha = lit ? 1 : READS[few ? "few" : role];
     pen.stroke();
   }
   pen.globalAlpha = 1;
+}
+
+/** The role of the colour of a line. @param {Edge} edge */
+const roleOf = ({ read, copiedBytes }) => (read ? (copiedBytes ? "copyLine" : "viewLine") : "edge");
+
+/** A line as wide as the bits of evidence that it brings. @param {any} pen @param {string} colour @param {Area} from @param {Area} to @param {number} bits */
+function evidenceLine(pen, colour, from, to, bits) {
+  pen.beginPath();
+  curve(pen, from, to);
+  pen.strokeStyle = colour;
+  pen.lineWidth = lineWidth(bits);
+  pen.globalAlpha = lineAlpha(bits);
+  pen.stroke();
+  pen.beginPath();
 }
 
 /** Whether both cells of a pair are lit. @param {Edge} edge @param {number} at @param {Set<string>} lit */

@@ -3,7 +3,7 @@
 /**
  * @typedef {{pictures: Record<string, any>, coordinates: Record<string, string>, details: Record<string, any>,
  *   buffers: Record<string, any>}} Part  see `RecordingPartView`
- * @typedef {{steps: Record<string, any>[], looks: string[], part_of: Record<string, number>, values?: any}} Head
+ * @typedef {{steps: Record<string, any>[], looks: string[], part_of: Record<string, number>, values?: any, living?: any}} Head
  *   see `RecordingHeadView`
  * @typedef {Head & {part(step: number): Part | undefined, load(step: number): Promise<Part>, loadAhead(step: number): void}} Recording
  * `part`: if it is unpacked; `load`: unpacks it; `loadAhead`: unpacks those of the steps around it while nothing else happens

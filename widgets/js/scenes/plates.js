@@ -207,8 +207,8 @@ export function platesScene(make, palette) {
     // Where reads of cells are not known (too many, or folded before the trace), nothing may look unrelated.
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const isOpen = known && !lensHull(shown, marks.hull);
-    const lit = isOpen && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), pen, picture: shown, lit, values: marks.values };
+    const lit = isOpen && t >= 1 && marks.hover && !marks.beliefs ? relativesOf(shown, marks.hover, marks.cell) : null;
+    const ink = { ...state(), pen, picture: shown, lit, values: marks.values, beliefs: marks.beliefs };
     const done = layersDone(shown);
     const cells = done ? rewritten(shownCells(), done) : shownCells();
     if (t >= 1 || countLines(shown) <= MOVING_LINES) paintLines(ink, () => areasByBox(cells, done));

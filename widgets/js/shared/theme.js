@@ -128,14 +128,19 @@ export const heightOf = (value, otherwise = "") => (typeof value === "number" ? 
 /** @param {string} hex */
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
+/** A colour between two others. @param {string} one @param {string} other @param {number} share of the other */
+export function mixed(one, other, share) {
+  const [a, b] = [rgb(one), rgb(other)];
+  const found = a.map((value, channel) => Math.round(value + (b[channel] - value) * share));
+  return `#${found.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+}
+
 /** Cividis at a value from 0 to 1. @param {number} at */
 export function heat(at) {
   const ramp = list(themes.heat);
   const scaled = Math.min(1, Math.max(0, at)) * (ramp.length - 1);
   const low = Math.min(ramp.length - 2, Math.floor(scaled));
-  const [a, b] = [rgb(ramp[low]), rgb(ramp[low + 1])];
-  const mixed = a.map((value, channel) => Math.round(value + (b[channel] - value) * (scaled - low)));
-  return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+  return mixed(ramp[low], ramp[low + 1], scaled - low);
 }
 
 /**

@@ -136,4 +136,5 @@ def graph_options(drawer: str, narrow: bool = False) -> dict[str, Any]:
         "compact": narrow,
         "inspector": "drawer" if narrow else "side",
         "requests": ["why-not", "timing"],
+        "living": True,
     }

@@ -1,0 +1,242 @@
+"""A small circuit as data that a page evaluates itself: its layers at the start of the compilation, with their values.
+
+A page shows what layers believe at every step from this one circuit: a rewrite keeps the value of the root of its
+match, and a fold keeps the values of its slices, so a layer of a later step has the value of one at the start
+(`cells_of`).
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.app.session.close_up import LOADED, NO_LAYERS
+from explorer.backend import TorchCircuit
+from explorer.backend.layers import (
+    TorchConstantValueLayer,
+    TorchDiscreteLayer,
+    TorchEvidenceLayer,
+    TorchGaussianLayer,
+    TorchHadamardLayer,
+    TorchInnerLayer,
+    TorchInputLayer,
+    TorchSumLayer,
+)
+from explorer.backend.queries.fold_structure import all_units, require_tractable
+from explorer.backend.queries.stages import Stage, StageValues, prepare, stages_of
+from explorer.backend.semiring import get_semiring
+from explorer.errors import CircuitError, DataTypeError
+from explorer.views import TraceIndex, digits_on, failure_text, image_of
+from explorer_widgets.schema import (
+    VERSION,
+    LivingExampleView,
+    LivingLayerView,
+    LivingVariableView,
+    LivingView,
+)
+
+MAX_LAYERS = 300
+MAX_NUMBERS = 200_000
+"""Maximum number of weights: a stroke on the input is answered in 50 ms."""
+MAX_STATES = 256
+MAX_CODE = 255
+MIN_ON_GRID = 64
+"""A smaller block is stored as it is."""
+NOISE = 2e-6
+"""Maximum error of a logarithm: that of 32-bit numbers below 32."""
+SPREAD = 2.0
+"""Standard deviations around the means of a real variable that a picture tells apart."""
+LOG_WEIGHTS = get_semiring("lse-sum")
+
+
+def no_life(missing: str) -> LivingView:
+    """Return a view that says why a page does not evaluate the circuit."""
+    return {
+        "version": VERSION,
+        "missing": missing,
+        "note": "",
+        "image": [],
+        "variables": [],
+        "layers": [],
+        "root": 0,
+        "cells": {},
+        "blocks": [],
+        "numbers": "",
+        "codes": "",
+        "examples": [],
+    }
+
+
+def living_view(index: TraceIndex) -> LivingView:
+    """Return the circuit of a trace if it is small, and a distribution; or why it is not."""
+    trace = index.trace
+    if not trace.is_live:
+        return no_life(failure_text(trace) or LOADED)
+    if not trace.level.has_circuit:
+        return no_life(NO_LAYERS)
+    count = len(trace.start_graph)
+    if count > MAX_LAYERS:
+        limit = f"A page evaluates up to {MAX_LAYERS} layers itself"
+        return no_life(f"{limit}, and this circuit has {count:,}. The tool Query answers for it.")
+    try:
+        return _living(index, trace.circuit_at(trace.start))
+    except CircuitError as error:
+        return no_life(f"The layers of this circuit have no beliefs to show: {error}")
+
+
+@torch.no_grad()
+def _living(index: TraceIndex, circuit: TorchCircuit) -> LivingView:
+    stages = stages_of(circuit)
+    require_tractable(stages)
+    values = prepare(stages, LOG_WEIGHTS)
+    numbers = Numbers()
+    layers = [_layer(stage, values, numbers) for stage in stages.stages]
+    position = {stage.id[0]: at for at, stage in enumerate(stages.stages)}
+    variables = _variables(index, stages.stages, values, circuit.num_variables)
+    image = image_of(index, circuit.num_variables)
+    examples: list[LivingExampleView] = []
+    if image is not None:
+        most = min((one["states"] - 1 for one in variables), default=1)
+        examples = [{"label": name, "x": (x * most).tolist()} for name, x in digits_on(image).items()]
+    return {
+        **no_life(""),
+        "image": [] if image is None else image.shape,
+        "variables": variables,
+        "layers": layers,
+        "root": stages.outputs[0][0],
+        "cells": {str(node): position[origin] for node, origin in cells_of(index).items() if origin in position},
+        "blocks": numbers.blocks,
+        "numbers": numbers.numbers,
+        "codes": numbers.codes,
+        "examples": examples,
+    }
+
+
+def cells_of(index: TraceIndex) -> Mapping[int, int]:
+    """Return the layer at the start whose value a layer has, of every layer of a later step that has one's value."""
+    trace = index.trace
+    origin = {node: node for node in trace.start_graph.nodes}
+    for step in trace.steps[trace.start :]:
+        for rewrite in step.applied:
+            made = (*rewrite.became, *rewrite.added)
+            root = step.matches[rewrite.number].root if not rewrite.parameter_path else None
+            if made and root in origin:
+                origin.setdefault(made[-1], origin[root])
+    return origin
+
+
+@dataclass
+class Numbers:
+    """The numbers of all layers, each block once: layers that share parameters share them here, too."""
+
+    blocks: list[list[float]] = field(default_factory=list[list[float]])
+    _places: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    _floats: list[NDArray[np.float32]] = field(default_factory=list[NDArray[np.float32]])
+    _codes: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
+    _count: int = 0
+
+    def add(self, block: Tensor) -> int:
+        """Return where a block (rows, columns) begins. Raises: DataTypeError for one that is not real, or too many."""
+        if block.is_complex() or bool(torch.isnan(block).any()):
+            raise DataTypeError("it has negative or complex values, which are no probabilities")
+        found = block.detach().cpu().double().numpy()
+        found = found.reshape(-1, found.shape[-1])
+        key = found.tobytes()
+        if key not in self._places:
+            self._places[key] = self._count
+            self._count += found.size
+            if self._count > MAX_NUMBERS:
+                raise DataTypeError(f"it has more than {MAX_NUMBERS:,} weights, too many to answer while you paint")
+            step, codes = _on_grid(found)
+            self.blocks.append([*found.shape, step])
+            self._codes.append(codes)
+            self._floats.append((found.max(1) if step else found).astype("<f4").ravel())
+        return self._places[key]
+
+    @property
+    def numbers(self) -> str:
+        """The floats by bytes, the lowest ones first, in base64."""
+        every = np.concatenate([np.zeros(0, "<f4"), *self._floats])
+        return base64.b64encode(every.view(np.uint8).reshape(-1, 4).T.tobytes()).decode()
+
+    @property
+    def codes(self) -> str:
+        """The codes in base64."""
+        return base64.b64encode(b"".join(one.tobytes() for one in self._codes)).decode()
+
+
+def _on_grid(block: NDArray[np.float64]) -> tuple[float, NDArray[np.uint8]]:
+    """Return a step such that numbers are a byte of steps below the largest of their row, and the codes; 0 if none is.
+
+    Weights that were rounded to a byte are that again, after a softmax of the rows.
+    """
+    none = 0.0, np.zeros(0, np.uint8)
+    if block.size < MIN_ON_GRID or not np.isfinite(block).all():
+        return none
+    below = block.max(1, keepdims=True) - block
+    far = np.unique(below[below > NOISE])
+    gaps = np.diff(far, prepend=0.0)
+    if not far.size or far[-1] / (least := float(gaps[gaps > NOISE].min())) > MAX_CODE + 0.5:
+        return none
+    step = float(far[-1] / round(far[-1] / least))
+    codes = np.rint(below / step)
+    return none if np.abs(codes * step - below).max() > NOISE else (step, codes.astype(np.uint8))
+
+
+def _layer(stage: Stage, values: StageValues, numbers: Numbers) -> LivingLayerView:
+    """Return a layer as data. Raises: DataTypeError for a class whose beliefs are not known."""
+    layer, given = stage.layer, values.prepared[stage.id]
+    made: LivingLayerView = {
+        "kind": "constant",
+        "inputs": stage.sources[0].tolist() if stage.sources.size else [],
+        "units": layer.num_output_units,
+        "at": 0,
+    }
+    if isinstance(layer, TorchSumLayer):
+        made["kind"], made["at"] = "sum", numbers.add(torch.log(given["weight"]))
+    elif isinstance(layer, TorchInnerLayer) and layer.num_terms == 1:
+        made["kind"] = "product"
+        if not isinstance(layer, TorchHadamardLayer):
+            at = all_units(layer, 0)
+            made["reads"] = layer.term_inputs(at, torch.zeros_like(at.units)).ravel().tolist()
+    elif isinstance(layer, (TorchConstantValueLayer, TorchEvidenceLayer)):
+        empty = torch.zeros((layer.num_folds, 1, 0), dtype=torch.long)
+        made["at"] = numbers.add(layer.forward(values.input_semiring, empty, given))
+    elif isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_STATES:
+        table = layer.value_table(values.input_semiring, given)
+        made["kind"], made["at"], made["variable"] = "table", numbers.add(table), layer.scope_idx[0][0]
+    elif isinstance(layer, TorchGaussianLayer):
+        mass = layer.integral(values.input_semiring, given)
+        block = torch.cat([given["mean"].ravel(), given["stddev"].ravel(), mass.ravel()])
+        made["kind"], made["at"], made["variable"] = "gaussian", numbers.add(block), layer.scope_idx[0][0]
+    else:
+        raise DataTypeError(f"{type(layer).__name__} is none of the layers that a page knows")
+    return made
+
+
+def _variables(index: TraceIndex, stages: Sequence[Stage], values: StageValues, count: int) -> list[LivingVariableView]:
+    """Return the variables with their names and spans; one that no layer reads has no values."""
+    names = index.columns
+    found: list[LivingVariableView] = [
+        {"name": names[v] if v < len(names) else f"x{v}", "states": 0, "span": [0.0, 1.0]} for v in range(count)
+    ]
+    ends: dict[int, list[Tensor]] = {}
+    for stage in stages:
+        layer = stage.layer
+        if not isinstance(layer, TorchInputLayer) or not layer.num_variables:
+            continue
+        variable = layer.scope_idx[0][0]
+        if isinstance(layer, TorchDiscreteLayer):
+            found[variable]["states"] = layer.num_values
+            found[variable]["span"] = [0.0, float(max(1, layer.num_values - 1))]
+        elif isinstance(layer, TorchGaussianLayer):
+            mean, around = (values.prepared[stage.id][name].ravel() for name in ("mean", "stddev"))
+            ends.setdefault(variable, []).extend((mean - SPREAD * around, mean + SPREAD * around))
+    for variable, several in ends.items():
+        every = torch.cat(several)
+        found[variable]["span"] = [float(every.min()), float(every.max())]
+    return found

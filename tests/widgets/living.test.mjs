@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { believe, dream } from "../../widgets/js/living/beliefs.js";
+import { marginal, readModel, sampled, upward } from "../../widgets/js/living/model.js";
+import { tilesOf } from "../../widgets/js/living/paint.js";
+import { open } from "./graph.mjs";
+
+const packed = (numbers) => {
+  const bytes = new Uint8Array(Float32Array.from(numbers).buffer);
+  const planes = [0, 1, 2, 3].flatMap((plane) => [...bytes].filter((_, at) => at % 4 === plane));
+  return btoa(String.fromCharCode(...planes));
+};
+
+/** Two coins of which both are heads or both are tails, with probability 0.9 each: a mixture of two products. */
+const COINS = {
+  version: 1,
+  missing: "",
+  note: "Two coins.",
+  image: [],
+  variables: ["left", "right"].map((name) => ({ name, states: 2, span: [0, 1] })),
+  layers: [
+    { kind: "table", inputs: [], units: 2, at: 0, variable: 0 },
+    { kind: "table", inputs: [], units: 2, at: 0, variable: 1 },
+    { kind: "product", inputs: [0, 1], units: 2, at: 0 },
+    { kind: "sum", inputs: [2], units: 1, at: 4 },
+  ],
+  root: 3,
+  cells: { 1: 3 },
+  blocks: [
+    [2, 2, 0],
+    [1, 2, 0],
+  ],
+  numbers: packed([0.9, 0.1, 0.1, 0.9, 0.5, 0.5].map(Math.log)),
+  codes: "",
+  examples: [{ label: "heads", x: [1, 1] }],
+};
+
+test("a coin tells of the other one", () => {
+  const model = readModel(COINS);
+  const { log, logs, units, beliefs } = believe(model, dream(model), [1, null]);
+  assert.ok(Math.abs(log - Math.log(0.5)) < 1e-6);
+  const shares = marginal(model, 1, logs, units);
+  assert.ok(Math.abs(shares[1] - (0.9 * 0.9 + 0.1 * 0.1)) < 1e-6);
+  assert.ok(Math.abs(beliefs[3].shares[1] - 0.9) < 1e-6);
+  assert.ok(Math.abs(beliefs[2].bits - (1 + 0.9 * Math.log2(0.9) + 0.1 * Math.log2(0.1))) < 1e-6);
+  assert.deepEqual([...beliefs[0].shown], [0, 1]); // observed
+});
+
+test("what is impossible is believed by nobody", () => {
+  const never = readModel({ ...COINS, numbers: packed([1, 0, 1, 0, 0.5, 0.5].map(Math.log)) });
+  const { log, beliefs } = believe(never, dream(never), [1, null]);
+  assert.equal(log, -Infinity);
+  assert.deepEqual(beliefs, [null, null, null, null]);
+});
+
+test("a zero weight beside a much larger input hides no term", () => {
+  const far = readModel({ ...COINS, numbers: packed([0, 0, -900, -900, -Infinity, 0]) });
+  assert.ok(Math.abs(upward(far, [0, 0])[3][0] + 1800) < 1e-3);
+});
+
+test("numbers in steps below the largest of their row", () => {
+  const codes = btoa(String.fromCharCode(0, 2, 4, 0));
+  const model = readModel({ ...COINS, blocks: [[2, 2, 0.5]], numbers: packed([-1, -3]), codes });
+  assert.deepEqual([...model.numbers], [-1, -2, -5, -3]);
+});
+
+test("a value is drawn of those that are possible", () => {
+  const model = readModel(COINS);
+  const { logs, units } = believe(model, dream(model), [1, null]);
+  for (let draw = 0; draw < 20; draw += 1) assert.ok([0, 1].includes(sampled(model, 1, logs, units)));
+});
+
+test("pixels lie where they are, other variables beside each other", () => {
+  const image = tilesOf({ variables: [5, 6, 9, 10], widths: [1, 1, 1, 1] }, [1, 4, 4]);
+  assert.deepEqual(
+    image.map(({ x, y, w }) => [x, y, w]),
+    [
+      [0, 0, 0.5],
+      [0.5, 0, 0.5],
+      [0, 0.5, 0.5],
+      [0.5, 0.5, 0.5],
+    ],
+  );
+  const bars = tilesOf({ variables: [0, 1], widths: [2, 1] }, []);
+  assert.deepEqual(
+    bars.map(({ x, y, h }) => [x, y, h]),
+    [
+      [0, 0.5, 0.5],
+      [0, 0, 0.5],
+      [0.5, 0, 1],
+    ],
+  );
+});
+
+/** A plate of the root. */
+const living = () => {
+  const plate = { cells: [1], places: [0, 0, 1, 1], unit: [10, 10], gap: 2, room: 80 };
+  const nodes = [{ id: "a", ids: [1], title: "Sum", kind: "sum", level: 0, count: 1, folds: 1, change: "kept", plate }];
+  const picture = { version: 1, step: 0, mode: "diff", group_by: "plates", nodes, edges: [], width: 120, height: 10 };
+  const coordinates = new DataView(new Float32Array([10, 5, 20, 10]).buffer);
+  return open({ picture: JSON.stringify(picture), coordinates, options: { animate: false, living: true } });
+};
+const shown = (root) => root.of("ce-living")[0];
+
+test("a host is asked for the weights once, and says why there are none", async () => {
+  const { root, model, press, close } = living();
+  assert.equal(shown(root).hidden, true);
+  press("b");
+  assert.deepEqual(model.get("request").name, "living");
+  assert.match(shown(root).textContent, /Asking for the weights/);
+  await model.put({ living: JSON.stringify({ ...COINS, missing: "Too large.", layers: [] }) });
+  assert.match(shown(root).textContent, /Too large\./);
+  press("b");
+  assert.equal(shown(root).hidden, true);
+  close();
+});
+
+test("buttons and a field observe, forget and sample", async () => {
+  const { root, model, press, close } = living();
+  press("b");
+  await model.put({ living: JSON.stringify(COINS) });
+  const value = () => root.of("ce-living-value")[0].textContent;
+  assert.match(value(), /log p = 0\.00.*0 of 2 variables observed/);
+  shown(root).button("heads").dispatch("click");
+  assert.match(value(), /log p = −0\.89.*2 of 2/);
+  shown(root).button("Forget half").dispatch("click");
+  assert.match(value(), /log p = −0\.69.*1 of 2/);
+  shown(root).button("Forget all").dispatch("click");
+  assert.match(value(), /log p = 0\.00.*0 of 2/);
+  press("s");
+  close();
+});

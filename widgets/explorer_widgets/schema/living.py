@@ -1,0 +1,64 @@
+"""A small circuit that a page evaluates itself: what its layers believe, given some variables."""
+
+from typing import Literal, NotRequired, TypedDict
+
+LivingKind = Literal["table", "gaussian", "constant", "sum", "product"]
+
+
+class LivingLayerView(TypedDict):
+    """A layer of O units; layers are in topological order."""
+
+    kind: LivingKind
+    inputs: list[int]
+    """The positions of the H layers that it reads; they have I units each."""
+    units: int
+    at: int
+    """Where its numbers begin. `table`: (O, states) logarithms of the value for each state. `gaussian`: (3, O) means,
+    standard deviations, and logarithms of the integral. `constant`: (O,) logarithms. `sum`: (O, H*I) logarithms of
+    weights."""
+    variable: NotRequired[int]
+    """The variable of an input layer."""
+    reads: NotRequired[list[int]]
+    """(O, H) the unit of each input that a unit of a product reads; by default the one of its own number."""
+
+
+class LivingVariableView(TypedDict):
+    """A variable of the circuit."""
+
+    name: str
+    states: int
+    """Its number of values, which are 0, 1, ...; 0 for a real number."""
+    span: list[float]
+    """The least and the largest value that are told apart in a picture."""
+
+
+class LivingExampleView(TypedDict):
+    """An input that a reader may pick."""
+
+    label: str
+    x: list[float]
+
+
+class LivingView(TypedDict):
+    """A circuit that a page evaluates; or `missing` says why it does not."""
+
+    version: int
+    missing: str
+    note: str
+    """Where its weights come from."""
+    image: list[int]
+    """Channels, height and width if the variables are pixels, else empty."""
+    variables: list[LivingVariableView]
+    layers: list[LivingLayerView]
+    root: int
+    """The position of the layer of the output, which is its first unit."""
+    cells: dict[str, int]
+    """The positions of the layers whose values nodes have, by the number of the node, at every step."""
+    blocks: list[list[float]]
+    """The numbers of all layers, block by block: rows, columns and step. Without a step (0) they are in `numbers`; with
+    one the largest of each row is there, and `codes` say how many steps each number is below that."""
+    numbers: str
+    """Base64 of 32-bit numbers: first the lowest bytes of all of them, and so on, so that it packs well."""
+    codes: str
+    """Base64 of bytes."""
+    examples: list[LivingExampleView]

@@ -1,0 +1,237 @@
+/** The living circuit: what the reader observes by painting on inputs, and samples from the root to the inputs. */
+
+import { believe, dream } from "../living/beliefs.js";
+import { drawn, marginal, readModel, sampled } from "../living/model.js";
+import { tilesOf } from "../living/paint.js";
+import { matchesMedia } from "../shared/theme.js";
+
+/**
+ * @import { Belief, Dream } from "../living/beliefs.js"
+ * @import { Evidence, Model } from "../living/model.js"
+ * @import { Tile } from "../living/paint.js"
+ * @import { Cell } from "../plates/cells.js"
+ */
+
+/** What a stroke does to a variable: the largest or least value, or nothing is known of it. @typedef {"ink" | "paper" | "unknown"} Brush */
+/** A cell at the pointer, how high in it, and whether a stroke there forgets. @typedef {{cell: Cell | null, height: number, erases: boolean}} Spot */
+/** How long a sample shows each group of layers, and all of them at most, in milliseconds. */
+const [BEAT_MS, SAMPLE_MS] = [400, 2_800];
+/** This share of the rows of an image is unknown at first. */
+const HIDDEN = 3 / 8;
+
+/** @param {import("../graph.js").Page} page */
+export function makeLiving({ ui: { announce, timers }, store, saving: { request } }) {
+  const { state } = store;
+  /** What the circuit believes without evidence. @type {Dream | null} */
+  let dreamt = null;
+  /** @type {Map<number, Tile[]>} */
+  const tiles = new Map();
+  let painting = false;
+
+  /** Believe what is observed now, with the terms that a sample has chosen. @param {Evidence} evidence @param {Map<number, number>} [chosen] */
+  function observe(evidence, chosen) {
+    const { life } = state;
+    if (!life || !dreamt) return;
+    store.set({ evidence, believed: believe(life, dreamt, evidence, chosen) });
+  }
+
+  /** Forget a sample on its way. */
+  const stop = () => timers.cancel("sample");
+
+  /** What is observed at first: the upper part of an example, or nothing. @param {Model} life @returns {Evidence} */
+  function first(life) {
+    const example = life.examples[Math.min(2, life.examples.length - 1)];
+    const [, height, width] = life.image;
+    const known = Math.ceil(height * (1 - HIDDEN)) * width;
+    return life.variables.map((_, v) => (example && v % (height * width) < known ? example.x[v] : null));
+  }
+
+  /** A model has arrived, or is gone as another circuit is shown. @param {any} value */
+  function receive(value) {
+    stop();
+    const life = readModel(value);
+    tiles.clear();
+    dreamt = life && !life.missing ? dream(life) : null;
+    store.set({ life, believed: null, evidence: [] });
+    if (life && dreamt) observe(first(life));
+    else if (!life && state.alive) request("living");
+  }
+
+  /** Show what layers believe, or what they are. @param {boolean} on */
+  function toggle(on = !state.alive) {
+    stop();
+    if (on && !state.life) request("living");
+    store.set({ alive: on });
+  }
+
+  /** The position of the layer whose value a cell has. @param {number} layer */
+  const positionOf = (layer) => state.life?.cells.get(String(layer)) ?? -1;
+
+  /** The tiles of a layer. @param {number} at its position @param {Belief} belief */
+  function tilesAt(at, belief) {
+    const known = tiles.get(at);
+    if (known) return known;
+    const made = tilesOf(belief, state.life?.image ?? []);
+    tiles.set(at, made);
+    return made;
+  }
+
+  /** What a cell believes; null if it is not known. @param {number} layer */
+  function beliefOf(layer) {
+    const at = positionOf(layer);
+    const belief = state.believed?.beliefs[at];
+    if (!belief || !state.life || !belief.variables.length) return null;
+    const { kind, variable } = state.life.layers[at];
+    const isUnknown = variable >= 0 && state.evidence[variable] === null;
+    return { at, belief, tiles: tilesAt(at, belief), isUnknown, isMixture: kind === "sum" };
+  }
+
+  /** The variable of a cell; -1 unless it is an input. @param {Cell | null} cell */
+  function variableOf(cell) {
+    const at = cell && state.alive && state.believed ? positionOf(cell.layer) : -1;
+    return state.life?.layers[at]?.variable ?? -1;
+  }
+
+  /**
+   * The value that a stroke gives to a variable.
+   * @param {Cell} cell @param {number} variable @param {number} height where in its cell, from 0 at the bottom to 1 @returns {number | null}
+   */
+  function strokeValue(cell, variable, height) {
+    const { states, span } = /** @type {Model} */ (state.life).variables[variable];
+    if (state.brush === "unknown") return null;
+    const width = beliefOf(cell.layer)?.belief.widths[0] ?? 1;
+    if (width > 1) return Math.min(width - 1, Math.max(0, Math.floor(height * width)));
+    if (!states && !state.life?.image.length) return span[0] + height * (span[1] - span[0]);
+    return state.brush === "ink" ? span[1] : span[0];
+  }
+
+  /** Begin a stroke, if there is an input at the pointer; a value that is picked again is forgotten. @param {Spot} spot @returns {boolean} */
+  function begin({ cell, height, erases }) {
+    const variable = variableOf(cell);
+    if (!cell || variable < 0) return false;
+    stop();
+    painting = true;
+    const value = erases ? null : strokeValue(cell, variable, height);
+    const again = state.evidence[variable] === value && (beliefOf(cell.layer)?.belief.widths[0] ?? 1) > 1;
+    put(variable, again ? null : value);
+    return true;
+  }
+
+  /** Go on with a stroke. @param {Spot} spot */
+  function stroke({ cell, height, erases }) {
+    const variable = variableOf(cell);
+    if (cell && variable >= 0) put(variable, erases ? null : strokeValue(cell, variable, height));
+  }
+
+  /** @param {number} variable @param {number | null} value */
+  function put(variable, value) {
+    if (state.evidence[variable] === value) return;
+    observe(state.evidence.map((old, at) => (at === variable ? value : old)));
+  }
+
+  /** Draw a sample of what is unknown, from the root to the inputs. */
+  function sample() {
+    const { life, evidence } = state;
+    if (!life || !state.believed || !dreamt) return;
+    stop();
+    const start = believe(life, dreamt, evidence);
+    if (start.log === -Infinity) return;
+    const groups = groupsOf(life);
+    const beat = matchesMedia("(prefers-reduced-motion: reduce)") ? 0 : Math.min(BEAT_MS, SAMPLE_MS / groups.length);
+    /** @type {Map<number, number>} */
+    const chosen = new Map();
+    /** @param {number} number */
+    const next = (number) => {
+      observe(evidence, chosen);
+      const { believed } = state;
+      if (!believed || !dreamt) return;
+      if (number < groups.length) {
+        for (const at of groups[number]) {
+          const shares = believed.beliefs[at]?.shares;
+          if (shares) chosen.set(at, drawn(shares));
+        }
+        if (beat) timers.after("sample", beat, () => next(number + 1));
+        else next(number + 1);
+        return;
+      }
+      const found = believe(life, dreamt, evidence, chosen);
+      observe(evidence.map((value, variable) => value ?? sampled(life, variable, found.logs, found.units)));
+      announce("A sample was drawn.");
+    };
+    next(0);
+  }
+
+  /** @param {number} share of the variables, the last ones */
+  function forget(share) {
+    stop();
+    const kept = Math.round(state.evidence.length * (1 - share));
+    observe(state.evidence.map((value, at) => (at < kept ? value : null)));
+  }
+
+  return {
+    receive,
+    toggle,
+    beliefOf,
+    /**
+     * What is known of a cell, in lines: its variable, and what the evidence changed.
+     * @param {number} layer @returns {string[]}
+     */
+    words(layer) {
+      const found = state.alive && state.believed ? beliefOf(layer) : null;
+      if (!found || !state.life || !state.believed) return [];
+      const { variable } = state.life.layers[found.at];
+      const told = `the evidence tells it ${found.belief.bits.toFixed(2)} bits`;
+      if (variable < 0) return [`believes this of ${found.belief.variables.length} variables; ${told}`];
+      const { name } = state.life.variables[variable];
+      if (!found.isUnknown) return [`${name} = ${state.evidence[variable]}, observed`];
+      const shares = marginal(state.life, variable, state.believed.logs, state.believed.units);
+      if (!state.life.variables[variable].states)
+        return [`${name} is unknown: ${shares[0].toPrecision(3)} is expected`];
+      const best = shares.indexOf(Math.max(...shares));
+      return [`${name} is unknown: ${best} is most probable, ${Math.round(100 * shares[best])} %`];
+    },
+    /** Observe a value of a variable, or forget it. @param {number} variable @param {number | null} value */
+    set(variable, value) {
+      stop();
+      const { states } = /** @type {Model} */ (state.life).variables[variable];
+      put(variable, value !== null && states ? Math.min(states - 1, Math.max(0, Math.round(value))) : value);
+    },
+    /** The pictures of what a layer mixes. @param {number} at its position */
+    mixed: (at) => /** @type {Dream} */ (dreamt).mixed[at],
+    begin,
+    stroke,
+    /** End a stroke; returns whether there was one. */
+    end() {
+      const was = painting;
+      painting = false;
+      return was;
+    },
+    isPainting: () => painting,
+    sample,
+    forget,
+    /** @param {Brush} brush */
+    take: (brush) => store.set({ brush }),
+    /** @param {number} number of an example */
+    pick(number) {
+      stop();
+      const x = state.life?.examples[number]?.x;
+      if (x) observe([...x]);
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeLiving>} Living */
+
+/** The sums by their distance from the root, nearest first. @param {Model} life @returns {number[][]} */
+function groupsOf({ layers, root }) {
+  const depth = layers.map(() => -1);
+  depth[root] = 0;
+  /** @type {number[][]} */
+  const groups = [];
+  for (let at = layers.length - 1; at >= 0; at -= 1) {
+    if (depth[at] < 0) continue;
+    const isSum = layers[at].kind === "sum";
+    for (const input of layers[at].inputs) depth[input] = Math.max(depth[input], depth[at] + Number(isSum));
+    if (isSum) (groups[depth[at]] ??= []).push(at);
+  }
+  return groups.filter(Boolean);
+}

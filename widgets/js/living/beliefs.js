@@ -1,0 +1,176 @@
+/** What layers believe: the picture of each unit, and how much each of them explains the evidence. */
+
+import { downward, leafLog, termsOf, upward } from "./model.js";
+
+/** @import { Evidence, Layer, Model, Units } from "./model.js" */
+
+/**
+ * @typedef {{variables: number[], widths: number[], pictures: Float64Array[]}} Pictures
+ * The variables of a layer and, for each thing that it mixes (the terms of a sum, or its units), what that says of them:
+ * `widths[i]` numbers of variable i: its mean on the scale from 0 to 1, or the probability of each of its values
+ * @typedef {{shown: Float64Array, shares: Float64Array, bits: number, variables: number[], widths: number[]}} Belief
+ * `shown`: the mixture; `shares`: what is mixed; `bits`: how far the evidence has moved the shares
+ * @typedef {{logs: Units, log: number, units: Units, beliefs: (Belief | null)[]}} Believed  `log`: of the probability of the evidence, in nats
+ */
+
+/** More values than these are shown by their mean. */
+const MAX_BARS = 8;
+
+/** Numbers that show a variable: its mean, or its values one by one. @param {Model} model @param {number} variable */
+const widthOf = ({ image, variables }, variable) => {
+  const { states } = variables[variable];
+  return image.length || states < 2 || states > MAX_BARS ? 1 : states;
+};
+
+/** @param {Model} model @param {Layer} layer @param {number} unit @returns {Float64Array} */
+function leafPicture(model, layer, unit) {
+  const { states, span } = model.variables[layer.variable];
+  const scale = span[1] - span[0] || 1;
+  if (!states) return Float64Array.of((model.numbers[layer.at + unit] - span[0]) / scale);
+  const mass = leafLog(model, layer, unit, null);
+  const shares = Float64Array.from({ length: states }, (_, x) => Math.exp(leafLog(model, layer, unit, x) - mass));
+  if (widthOf(model, layer.variable) > 1) return shares;
+  return Float64Array.of(shares.reduce((sum, share, x) => sum + (share * (x - span[0])) / scale, 0));
+}
+
+/**
+ * What each unit and each term says without any evidence.
+ * @param {Model} model @returns {{prior: ReturnType<typeof downward>, mass: number, mixed: Pictures[]}}  `mass`: the logarithm of the sum over everything
+ */
+export function dream(model) {
+  const logs = upward(
+    model,
+    model.variables.map(() => null),
+  );
+  /** @type {Pictures[]} */
+  const mixed = [];
+  /** The pictures of the units of each layer. @type {Float64Array[][]} */
+  const own = [];
+  model.layers.forEach((layer, at) => {
+    const { kind, inputs, units, reads } = layer;
+    if (kind === "sum") {
+      const { variables, widths } = mixed[inputs[0]];
+      const pictures = inputs.flatMap((input) => aligned(own[input], mixed[input], variables));
+      mixed.push({ variables, widths, pictures });
+      own.push(Array.from({ length: units }, (_, unit) => average(pictures, weights(model, layer, unit, logs, at))));
+    } else if (kind === "product") {
+      const variables = inputs.flatMap((input) => mixed[input].variables);
+      const widths = inputs.flatMap((input) => mixed[input].widths);
+      const pictures = Array.from({ length: units }, (_, unit) =>
+        joined(inputs.map((input, number) => own[input][reads.length ? reads[unit * inputs.length + number] : unit])),
+      );
+      mixed.push({ variables, widths, pictures });
+      own.push(pictures);
+    } else {
+      const isKnown = kind === "constant";
+      const pictures = Array.from({ length: units }, (_, unit) =>
+        isKnown ? new Float64Array(0) : leafPicture(model, layer, unit),
+      );
+      mixed.push({
+        variables: isKnown ? [] : [layer.variable],
+        widths: isKnown ? [] : [widthOf(model, layer.variable)],
+        pictures,
+      });
+      own.push(pictures);
+    }
+  });
+  return { prior: downward(model, logs), mass: logs[model.root][0], mixed };
+}
+
+/** The shares of the terms of a unit without evidence. @param {Model} model @param {Layer} layer @param {number} unit @param {Units} logs @param {number} at */
+function weights(model, layer, unit, logs, at) {
+  const count = termsOf(model, layer);
+  const found = new Float64Array(count);
+  let term = 0;
+  for (const input of layer.inputs) {
+    for (const log of logs[input]) {
+      const share = Math.exp(model.numbers[layer.at + unit * count + term] + log - logs[at][unit]);
+      found[term++] = Number.isFinite(share) ? share : 0;
+    }
+  }
+  return found;
+}
+
+/** Pictures with their variables in another order. @param {Float64Array[]} pictures @param {Pictures} from @param {number[]} variables */
+function aligned(pictures, from, variables) {
+  if (from.variables.every((variable, at) => variable === variables[at])) return pictures;
+  /** @type {Map<number, [number, number]>} */
+  const places = new Map();
+  let next = 0;
+  from.variables.forEach((variable, at) => {
+    places.set(variable, [next, (next += from.widths[at])]);
+  });
+  return pictures.map((picture) =>
+    joined(variables.map((variable) => picture.subarray(...(places.get(variable) ?? [0, 0])))),
+  );
+}
+
+/** @param {Float64Array[]} parts */
+function joined(parts) {
+  const found = new Float64Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    found.set(part, at);
+    at += part.length;
+  }
+  return found;
+}
+
+/** @param {Float64Array[]} pictures @param {Float64Array} shares */
+function average(pictures, shares) {
+  const found = new Float64Array(pictures[0]?.length ?? 0);
+  pictures.forEach((picture, at) => {
+    const share = shares[at];
+    if (share > 1e-9) for (let i = 0; i < found.length; i += 1) found[i] += share * picture[i];
+  });
+  return found;
+}
+
+/** How far shares have moved, in bits. @param {Float64Array} shares @param {Float64Array} before */
+function bitsBetween(shares, before) {
+  const [all, allBefore] = [shares, before].map((one) => one.reduce((sum, share) => sum + share, 0));
+  let bits = 0;
+  shares.forEach((share, at) => {
+    const [p, q] = [share / all, before[at] / allBefore];
+    if (p > 0) bits += p * Math.log2(p / Math.max(q, Number.MIN_VALUE));
+  });
+  return Math.max(0, bits);
+}
+
+/** @typedef {ReturnType<typeof dream>} Dream */
+
+/**
+ * What every layer believes given the evidence; null where nothing goes through a layer, as all is impossible.
+ * @param {Model} model @param {Dream} dreamt @param {Evidence} evidence @param {Map<number, number>} [chosen]
+ * @returns {Believed}
+ */
+export function believe(model, { prior, mass, mixed }, evidence, chosen) {
+  const logs = upward(model, evidence);
+  const { units, terms } = downward(model, logs, chosen);
+  const beliefs = model.layers.map((layer, at) => {
+    const isSum = layer.kind === "sum";
+    const [flows, before] = isSum ? [terms[at], prior.terms[at]] : [units[at], prior.units[at]];
+    const all = flows.reduce((sum, flow) => sum + flow, 0);
+    if (!(all > 0)) return null;
+    const shares = flows.map((flow) => flow / all);
+    const { variables, widths, pictures } = mixed[at];
+    const x = layer.variable >= 0 ? evidence[layer.variable] : null;
+    const shown = x === null ? average(pictures, shares) : seen(model, layer.variable, x);
+    return {
+      shown,
+      shares,
+      bits: bitsBetween(isSum ? units[at] : flows, isSum ? prior.units[at] : before),
+      variables,
+      widths,
+    };
+  });
+  return { logs, log: logs[model.root][0] - mass, units, beliefs };
+}
+
+/** An observed variable. @param {Model} model @param {number} variable @param {number} x */
+function seen(model, variable, x) {
+  const { span } = model.variables[variable];
+  const width = widthOf(model, variable);
+  if (width > 1) return Float64Array.from({ length: width }, (_, value) => Number(value === x));
+  return Float64Array.of((x - span[0]) / (span[1] - span[0] || 1));
+}

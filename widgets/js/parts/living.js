@@ -1,0 +1,240 @@
+/** Below a living circuit: the probability of what is painted, what to paint with, and what a layer mixes. */
+
+import { lineAlpha, lineWidth, paintTiles } from "../living/paint.js";
+import { paintOf } from "../picture/fills.js";
+import { boxOf, isAsking, isPresenting } from "./state.js";
+
+/** The side of the picture of a unit, and the space between two, in pixels. */
+const [SIDE, SPACE, LABEL] = [52, 8, 18];
+/** More than these are not shown. */
+const MAX_UNITS = 64;
+/** Bits of evidence with a sample of their line in the legend. */
+const SAMPLES = [0, 1, 3];
+/** @type {[import("../controls/living.js").Brush, string, string][]} */
+const BRUSHES = [
+  ["ink", "Ink", "Paint the largest value on an input"],
+  ["paper", "Paper", "Paint the least value on an input"],
+  ["unknown", "Unknown", "Forget an input: the circuit fills it in (also Shift and drag)"],
+];
+
+/** @param {import("../graph.js").Page} page */
+export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living }) {
+  const switching = textButton("Beliefs", () => living.toggle(), {
+    "aria-pressed": "false",
+    title: "Show in each cell what its layer believes; paint on the inputs (b)",
+  });
+  const value = h("b", {});
+  const known = h("span", {});
+  const brushes = BRUSHES.map(([name, words, title]) =>
+    textButton(words, () => living.take(name), { "data-brush": name, title }),
+  );
+  const picks = h("div", { class: "ce-group" });
+  const which = h("select", { "aria-label": "Variable" });
+  const given = h("input", { type: "number", class: "ce-living-given", "aria-label": "Value", placeholder: "value" });
+  const observing = h(
+    "form",
+    {
+      class: "ce-group",
+      onsubmit: guard((/** @type {any} */ event) => {
+        event.preventDefault();
+        const value = given.value.trim() === "" ? NaN : Number(given.value);
+        living.set(Number(which.value), Number.isFinite(value) ? value : null);
+      }),
+    },
+    ...[
+      which,
+      given,
+      h("button", { type: "submit", text: "Observe", title: "Observe this value; without one, forget the variable" }),
+    ],
+  );
+  const lines = h("div", {
+    class: "ce-living-lines",
+    title: "A line is as wide as the bits of evidence that its part brings",
+  });
+  const said = h("p", { class: "ce-living-said" });
+  const strip = h("canvas", { class: "ce-living-units" });
+  const note = h("p", { class: "ce-living-note" });
+  const controls = h(
+    "div",
+    { class: "ce-living-row" },
+    h("div", { class: "ce-living-value" }, value, known),
+    h("div", { class: "ce-group", role: "group", "aria-label": "Paint with" }, brushes),
+    textButton("Sample (s)", living.sample, { title: "Draw what is unknown, from the root to the inputs" }),
+    textButton("Forget all", () => living.forget(1)),
+    textButton("Forget half", () => living.forget(0.5)),
+    picks,
+    observing,
+    lines,
+  );
+  const element = h(
+    "section",
+    { class: "ce-living", "aria-label": "What the circuit believes" },
+    controls,
+    said,
+    strip,
+    note,
+  );
+
+  /** The circuit that the examples belong to. @type {import("../living/model.js").Model | null} */
+  let drawn = null;
+
+  function drawExamples() {
+    const { life } = state;
+    if (life === drawn) return;
+    drawn = life;
+    const examples = life?.examples ?? [];
+    picks.replaceChildren(
+      ...examples.map(({ label }, number) =>
+        textButton(label, () => living.pick(number), { title: `Observe ${label}` }),
+      ),
+    );
+    picks.hidden = !examples.length;
+    which.replaceChildren(
+      ...(life?.variables ?? []).map(({ name }, variable) => h("option", { value: variable, text: name })),
+    );
+    drawLines();
+  }
+
+  function drawLines() {
+    lines.replaceChildren(
+      ...SAMPLES.map((bits) =>
+        h(
+          "span",
+          {},
+          s(
+            "svg",
+            { width: 26, height: 14, "aria-hidden": "true" },
+            s("line", {
+              ...{ x1: 0, x2: 26, y1: 7, y2: 7, stroke: "currentColor" },
+              ...{ "stroke-width": lineWidth(bits), "stroke-opacity": lineAlpha(bits) },
+            }),
+          ),
+          h("span", {
+            text: `${bits} bit${bits === 1 ? "" : "s"}${bits === SAMPLES[SAMPLES.length - 1] ? " of evidence" : ""}`,
+          }),
+        ),
+      ),
+    );
+  }
+
+  /** The layer whose mixture is shown: of the cell at the pointer or the one selected, else of the root. */
+  function shownLayer() {
+    const box = boxOf(state, state.hover) ?? boxOf(state, state.selection[state.selection.length - 1] || "");
+    const cells = box?.plate?.cells ?? [];
+    const layer = cells.length === 1 ? cells[0] : cells[state.hover ? state.cell : state.slice];
+    if (layer !== undefined && living.beliefOf(layer)) return { box, layer };
+    const { life, picture } = state;
+    const isRoot = (/** @type {number} */ cell) => life?.cells.get(String(cell)) === life?.root;
+    const root = picture?.boxes.find(({ plate }) => plate?.cells.some(isRoot));
+    return root?.plate ? { box: root, layer: root.plate.cells.filter(isRoot)[0] } : null;
+  }
+
+  function drawUnits() {
+    const { life, believed, palette } = state;
+    const shown = shownLayer();
+    const found = shown && living.beliefOf(shown.layer);
+    const pen = typeof strip.getContext === "function" ? strip.getContext("2d") : null;
+    strip.hidden = said.hidden = !found;
+    if (!life || !believed || !shown?.box || !found || !pen) return;
+    const { pictures } = living.mixed(found.at);
+    const count = Math.min(MAX_UNITS, pictures.length);
+    const what = found.isMixture ? "mixes" : "is made of";
+    const name = found.at === life.root ? "The root" : `${shown.box.title} #${shown.layer}`;
+    said.textContent =
+      `${name} ${what} ${pictures.length.toLocaleString("en-US")} ${pictures.length === 1 ? "unit" : "units"}: ` +
+      "what each one has learned, and how much of it explains what you observed" +
+      (count < pictures.length ? ` (the first ${count})` : "");
+    const ratio = globalThis.devicePixelRatio || 1;
+    const [room, pitch] = [strip.parentNode.clientWidth || 800, SIDE + SPACE];
+    const columns = Math.max(1, Math.floor((room - 24) / pitch));
+    const fitted = Math.min(count, columns);
+    strip.width = ratio * fitted * pitch;
+    strip.height = ratio * (SIDE + LABEL);
+    strip.style.width = `${fitted * pitch}px`;
+    strip.setAttribute("aria-label", said.textContent);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const { fill } = paintOf(shown.box, palette);
+    const order = Array.from({ length: count }, (_, at) => at);
+    if (fitted < count) order.sort((a, b) => found.belief.shares[b] - found.belief.shares[a]);
+    order.slice(0, fitted).forEach((unit, place) => {
+      const share = found.belief.shares[unit];
+      const area = { x: place * pitch + 1, y: 1, w: SIDE, h: SIDE };
+      pen.globalAlpha = 0.35 + 0.65 * Math.min(1, 3 * share);
+      paintTiles(pen, palette, fill, area, pictures[unit], found.tiles);
+      pen.globalAlpha = 1;
+      pen.strokeStyle = fill;
+      pen.lineWidth = share > 0.1 ? 3 : 1;
+      pen.strokeRect(area.x, area.y, area.w, area.h);
+      if (share < 0.005) return;
+      pen.fillStyle = palette.roles.fg;
+      pen.font = "12px sans-serif";
+      pen.textAlign = "center";
+      pen.textBaseline = "top";
+      pen.fillText(`${Math.round(100 * share)} %`, area.x + SIDE / 2, SIDE + 4);
+    });
+  }
+
+  function drawControls() {
+    const { life, believed, evidence, brush } = state;
+    const observed = evidence.filter((one) => one !== null).length;
+    value.textContent = believed
+      ? believed.log === -Infinity
+        ? "impossible"
+        : `log p = ${believed.log.toFixed(2).replace("-", "−")}`
+      : "";
+    known.textContent = life
+      ? `${observed} of ${evidence.length} ${life.image.length ? "pixels" : "variables"} observed`
+      : "";
+    for (const button of brushes)
+      button.setAttribute("aria-pressed", String(button.getAttribute("data-brush") === brush));
+  }
+
+  return {
+    element,
+    switching,
+    reads: /** @type {const} */ ([
+      ...[
+        "life",
+        "alive",
+        "believed",
+        "evidence",
+        "brush",
+        "hover",
+        "cell",
+        "slice",
+        "selection",
+        "palette",
+        "picture",
+        "width",
+        "options",
+        "view",
+      ],
+    ]),
+    draw() {
+      const { life, alive, picture, options } = state;
+      switching.hidden = picture?.groupBy !== "plates" || options.living !== true || isAsking(state);
+      switching.setAttribute("aria-pressed", String(alive));
+      element.hidden = !alive || switching.hidden || isPresenting(state);
+      if (element.hidden) return;
+      controls.hidden = !state.believed;
+      note.textContent = life ? life.missing || life.note : "Asking for the weights …";
+      note.hidden = !note.textContent;
+      drawExamples();
+      drawControls();
+      drawUnits();
+    },
+  };
+}
+
+export const STYLE = `
+.ce-living{flex:none;display:flex;flex-direction:column;gap:4px;padding:6px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-living-row{display:flex;flex-wrap:wrap;align-items:center;gap:6px 12px}
+.ce-living-value{min-width:150px;display:flex;flex-direction:column}
+.ce-living-value b{font-size:18px;font-variant-numeric:tabular-nums;line-height:1.2}
+.ce-living-value span,.ce-living-note,.ce-living-lines{color:var(--ce-muted);font-size:12.5px}
+.ce-living-lines{display:flex;gap:12px;align-items:center;margin-left:auto}
+.ce-living-lines span{display:inline-flex;gap:4px;align-items:center;white-space:nowrap}
+.ce-root input.ce-living-given{width:72px;height:28px;padding:0 6px;font:inherit;color:inherit;background:var(--ce-panel);border:1px solid var(--ce-control);border-radius:6px}
+.ce-living-said,.ce-living-note{margin:0;font-size:12.5px}
+.ce-living-units{height:70px;max-width:100%;align-self:flex-start}
+`;
