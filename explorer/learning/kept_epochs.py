@@ -77,9 +77,9 @@ class KeptEpochs:
             check_data(self._circuit, self._data.training, self._data.name)
             self._keep(0, self._bits_of(self._data.training[:FIRST_ROWS]), self._bits_of(self._data.held_out))
 
-    def add(self, epoch: Epoch) -> None:
+    def add(self, epoch: Epoch, *, always: bool = False) -> None:
         """Keep the present values, which are those after this epoch, if it is a chosen one."""
-        if not self.note and is_chosen(epoch.number):
+        if not self.note and (always or is_chosen(epoch.number)):
             self._keep(epoch.number, epoch.training_bits, epoch.held_out_bits)
 
     def _keep(self, number: int, train_bits: float, held_out_bits: float) -> None:

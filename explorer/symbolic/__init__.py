@@ -5,6 +5,7 @@ from explorer.symbolic.builder import (
     ACTIVATIONS as ACTIVATIONS,
     CircuitBuilder as CircuitBuilder,
     Parameterization as Parameterization,
+    with_initializers as with_initializers,
     with_values as with_values,
 )
 from explorer.symbolic.checks import (

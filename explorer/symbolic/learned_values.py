@@ -29,7 +29,7 @@ class PackedValues:
     """
 
     shapes: Mapping[str, Shape]
-    codes: NDArray[np.uint8] | NDArray[np.uint16]
+    codes: NDArray[np.uint8 | np.uint16]
     grids: NDArray[np.float32]
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ def pack_values(values: Mapping[str, NDArray[np.floating]], bits: int = 8) -> Pa
     >>> packed.codes.tolist(), packed.unpack()["weight"].tolist()
     ([0, 1, 2, 255], [[0.0, 1.0], [2.0, 255.0]])
     """
-    codes: list[NDArray[np.uint8] | NDArray[np.uint16]] = []
+    codes: list[NDArray[np.uint8 | np.uint16]] = []
     grids = np.zeros((len(values), 2), np.float32)
     most, dtype = 2**bits - 1, CODES[bits]
     for grid, (name, value) in zip(grids, values.items(), strict=True):

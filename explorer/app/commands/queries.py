@@ -96,6 +96,7 @@ def query(
     from explorer.app.queries.loading import load_other, load_subject, root_of
 
     subject = load_subject(source, seed=seed, semiring=semiring, assume_deterministic=assume_deterministic)
+    _note_on_values(subject)
     asked = subject.assignments(ask or [])
     subject.check_read([*subject.assignments(observe or []), *asked])
     evidence = _read_evidence(subject, rows, observe)
@@ -145,6 +146,7 @@ def sample(
     from explorer.app.queries.query_kinds import Query, ask
 
     subject = load_subject(source, seed=seed, semiring=semiring, shape=shape, assume_deterministic=assume_deterministic)
+    _note_on_values(subject)
     chosen = root_of(root)
     subject.check_read(subject.assignments(observe or []))
     evidence = _read_evidence(subject, rows, observe)
@@ -158,6 +160,14 @@ def sample(
         return
     replace_file(out, FORMATS[out.suffix.lower()](subject, found, given))
     say_note(f"wrote {len(found):,} samples of {subject.circuit.num_variables:,} variables to {out}")
+
+
+def _note_on_values(subject: "Subject") -> None:
+    """Say that the values are the trained ones of the gallery, or random."""
+    from explorer.app.queries.learned_words import words_on_values
+
+    if words := words_on_values(subject.symbolic, subject.name):
+        say_note(words)
 
 
 # ---------------------------------------------------------------------- evidence
@@ -322,7 +332,10 @@ def _weight(text: str) -> tuple[int, Fraction]:
 
 
 def evaluate(
-    checkpoint: Annotated[Path, typer.Argument(metavar="FILE", help="a checkpoint of `train`")],
+    checkpoint: Annotated[
+        Path,
+        typer.Argument(metavar="NAME|FILE", help="a checkpoint of `train`, or a gallery circuit with trained weights"),
+    ],
     data: Annotated[
         str | None,
         typer.Option(
@@ -347,9 +360,11 @@ def evaluate(
         from explorer.learning.log_likelihood import check_data, mean_log_likelihood, note_on_impossible
         from explorer.learning.loop import is_density
         from explorer.learning.tables import note_on_missing
+        from explorer.templates import gallery
 
         torch.set_num_threads(threads)
-        loaded = Checkpoint.load(checkpoint)
+        name = str(checkpoint)
+        loaded = Checkpoint.of_gallery(name) if name in gallery.names() else Checkpoint.load(checkpoint)
         source = rows_to_evaluate(loaded, data, missing)
         if source.note:
             say_note(source.note)

@@ -122,6 +122,13 @@ class Checkpoint:
         compiled.load_leaf_state(self.best_state)
         return compiled
 
+    @staticmethod
+    def of_gallery(name: str) -> "Checkpoint":
+        """A checkpoint of the weights that ship with a circuit. Raises: UnknownNameError if it has none."""
+        best = gallery.trained_weights(name).best
+        values = {leaf: torch.from_numpy(value) for leaf, value in best.packed.unpack().items()}
+        return Checkpoint(name, {}, "digits", values)
+
     def save(self, path: "str | Path") -> None:
         """Write a checkpoint file; an existing file is replaced only when the new one is complete and on the disk."""
         content: dict[str, Any] = {
