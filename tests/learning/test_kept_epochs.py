@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import explorer
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError, ShapeError, ValueRangeError
@@ -34,7 +35,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_chosen_epochs_of_a_run_and_its_best_one_are_kept(checkpoint: Path) -> None:
     found = Checkpoint.load(checkpoint)
     assert [one.epoch for one in found.kept] == [0, 1, 2, 3, 5, 8]
-    learned = found.learned_epochs()
+    learned = explorer.load(checkpoint).epochs
     best = min(found.history, key=lambda epoch: epoch.held_out_bits).number
     assert [one.epoch for one in learned] == sorted({0, 1, 2, 3, 5, 8, best})
     for one in learned[1:]:

@@ -68,7 +68,9 @@ def query(
         str | None,
         typer.Option(metavar="NAME|FILE", help="divergence: the circuit q of KL(p || q); the first one is p"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values of an untrained circuit")
+    ] = 0,
     semiring: Semiring = None,
     root: Root = None,
     assume_deterministic: AssumeDeterministic = False,
@@ -132,7 +134,9 @@ def sample(
         str | None,
         typer.Option(metavar="HxW|CxHxW", help="the shape of the images (default: square)"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values if untrained")
+    ] = 0,
     semiring: Semiring = None,
     root: Root = None,
     assume_deterministic: AssumeDeterministic = False,

@@ -85,23 +85,20 @@ class Checkpoint:
         return with_values(circuit, values)
 
     def learned_epochs(self) -> tuple[LearnedEpoch, ...]:
-        """The kept epochs of the run with their values, and the best one for held-out rows; none of older files.
-
-        Raises: ValueRangeError if the best values are not finite.
-        """
-        if not self.kept or not self.history:
-            return self.kept
-        best = best_epoch(self.history)
+        """The kept epochs of the run with their values, and the best one for held-out rows; none of older files."""
         found = {one.epoch: one for one in self.kept}
-        if best.number not in found:
-            names, any_kept = self.kept[0].packed.shapes, self.kept[0]
-            packed = pack_values({name: self.best_state[name].detach().cpu().numpy() for name in names}, 16)
-            found[best.number] = replace(
-                any_kept,
-                epoch=best.number,
-                train_bits=best.training_bits,
-                held_out_bits=best.held_out_bits,
-                packed=packed,
+        if not found or not self.history:
+            return self.kept
+        best, first = best_epoch(self.history), self.kept[0]
+        values = {name: self.best_state[name].detach().cpu() for name in first.packed.shapes}
+        if best.number not in found and all(bool(value.isfinite().all()) for value in values.values()):
+            found[best.number] = LearnedEpoch(
+                best.number,
+                best.training_bits,
+                best.held_out_bits,
+                pack_values({name: value.numpy() for name, value in values.items()}, 16),
+                first.source,
+                first.fixed,
             )
         return tuple(found[epoch] for epoch in sorted(found))
 
