@@ -21,7 +21,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer fix bench course
-.PHONY: pictures clean distclean
+.PHONY: pictures learned clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -85,6 +85,9 @@ pictures: $(VENV)/.ready-test ## Take the pictures and the film of the README an
 	$(BIN)/python scripts/pictures.py
 	$(BIN)/python scripts/gallery.py
 	$(BIN)/python scripts/recording.py
+
+learned: $(VENV)/.ready-test ## Train the circuits of the gallery whose weights ship again (a minute)
+	$(BIN)/python scripts/learned.py
 
 clean: ## Remove what the checks and builds leave behind
 	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache

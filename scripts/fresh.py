@@ -48,6 +48,7 @@ before = -fast(x).mean()
 before.backward()
 optimizer.step()
 assert -fast(x).mean() < before
+assert explorer.gallery.load_trained("digits").leaf_names
 trace = explorer.record(explorer.gallery.load_named("blackboard"))
 assert "image/png" in explorer.show(trace)._repr_mimebundle_()[0]
 explorer.ask(trace, "layers-left")

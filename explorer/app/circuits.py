@@ -34,6 +34,11 @@ NUM_BYTES = 4096
 """Bytes of a file that are looked at."""
 
 
+def load_gallery(name: str) -> Circuit:
+    """Return the circuit of this name, which begins with its trained weights if it ships with some."""
+    return gallery.load_trained(name) if gallery.is_trained(name) else gallery.load_named(name)
+
+
 def load_circuit(name_or_file: str) -> Circuit:
     """Return the gallery circuit of this name, or else the circuit in this file or returned by this function.
 
@@ -71,7 +76,7 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
     `call_function`.
     """
     if name_or_file in gallery.names():
-        return gallery.load_named(name_or_file)
+        return load_gallery(name_or_file)
     if Path(name_or_file).is_file() and is_checkpoint(name_or_file):
         return trained_circuit(name_or_file)
     if Path(name_or_file).is_file() and Path(name_or_file).suffix == ".py":

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from explorer.backend import TorchBinomialLayer, TorchInputLayer, TorchLayer, compiled_class_of, parameters as compiled
 from explorer.backend.parameters import InitializerFunction
-from explorer.errors import CircuitError, DataTypeError, DuplicateNameError
+from explorer.errors import CircuitError, DataTypeError, DuplicateNameError, ShapeError
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic import (
     BinomialLayer,
@@ -25,12 +25,14 @@ from explorer.symbolic import (
     DirichletInitializer,
     InputLayer,
     Layer,
+    LearnedInitializer,
     NormalInitializer,
     ParameterOp,
     SoftmaxInitializer,
     TensorParameter,
     UniformInitializer,
 )
+from explorer.templates import gallery
 
 CompileRule = Callable[[Any, Any], Any]
 
@@ -186,6 +188,13 @@ def compile_constant(compiler: Any, initializer: ConstantInitializer) -> Initial
     return partial(_copy, value=torch.from_numpy(initializer.value.copy()))
 
 
+@initializer_rules.rule(LearnedInitializer)
+def compile_learned(compiler: Any, initializer: LearnedInitializer) -> InitializerFunction:
+    """Copy the values that ship with the gallery."""
+    value = gallery.learned_value(initializer.circuit, initializer.epoch, initializer.leaf)
+    return partial(_copy_learned, value=torch.from_numpy(value.copy()))
+
+
 @initializer_rules.rule(NormalInitializer)
 def compile_normal(compiler: Any, initializer: NormalInitializer) -> InitializerFunction:
     """Draw from a normal distribution."""
@@ -213,6 +222,12 @@ def compile_softmax(compiler: Any, initializer: SoftmaxInitializer) -> Initializ
 
 def _copy(tensor: Tensor, generator: torch.Generator, value: Tensor) -> Tensor:
     return tensor.copy_(value.expand(tensor.shape))
+
+
+def _copy_learned(tensor: Tensor, generator: torch.Generator, value: Tensor) -> Tensor:
+    if value.shape != tensor.shape:
+        raise ShapeError(f"learned values of shape {tuple(value.shape)} do not fit a leaf of {tuple(tensor.shape)}")
+    return tensor.copy_(value)
 
 
 def _draw_normal(tensor: Tensor, generator: torch.Generator, mean: float, stddev: float) -> Tensor:

@@ -5,6 +5,7 @@ from explorer.symbolic.builder import (
     ACTIVATIONS as ACTIVATIONS,
     CircuitBuilder as CircuitBuilder,
     Parameterization as Parameterization,
+    with_initializers as with_initializers,
     with_values as with_values,
 )
 from explorer.symbolic.checks import (
@@ -42,6 +43,12 @@ from explorer.symbolic.derivation import (
 from explorer.symbolic.exclusion import UnitKind as UnitKind
 from explorer.symbolic.initializers import *  # noqa: F403
 from explorer.symbolic.layers import *  # noqa: F403
+from explorer.symbolic.learned_values import (
+    CODES as CODES,
+    LearnedEpoch as LearnedEpoch,
+    PackedValues as PackedValues,
+    pack_values as pack_values,
+)
 from explorer.symbolic.parameter_operators import *  # noqa: F403
 from explorer.symbolic.parameters import (
     DataType as DataType,

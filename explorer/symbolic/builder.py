@@ -134,11 +134,19 @@ def with_values(circuit: Circuit, values: Mapping[str, ArrayLike]) -> Circuit:
     fit its leaf.
     """
     check_type("the values by leaf", values, Mapping)
+    return with_initializers(circuit, {name: ConstantInitializer(value) for name, value in values.items()})
+
+
+def with_initializers(circuit: Circuit, initializers: Mapping[str, Initializer]) -> Circuit:
+    """Return the circuit with an initializer for each leaf, by name; the leaves are new ones.
+
+    Raises: UnknownNameError if a leaf has no initializer, or an initializer no leaf; ShapeError, DataTypeError.
+    """
     names = circuit.leaf_names
-    odd = sorted(set(names.values()) ^ set(values), key=str)
+    odd = sorted(set(names.values()) ^ set(initializers), key=str)
     if odd:
         raise UnknownNameError(f"expected a value for each leaf of the circuit; missing or unknown: {odd[:5]}")
-    leaves = {leaf: replace(leaf, initializer=ConstantInitializer(values[name])) for leaf, name in names.items()}
+    leaves = {leaf: replace(leaf, initializer=initializers[name]) for leaf, name in names.items()}
     new: dict[ParameterNode, ParameterNode] = {**leaves}
     for _, parameter in circuit.parameters():
         for node in parameter.nodes():

@@ -17,6 +17,7 @@ __all__ = [
     "ConstantInitializer",
     "DirichletInitializer",
     "Initializer",
+    "LearnedInitializer",
     "NormalInitializer",
     "SoftmaxInitializer",
     "UniformInitializer",
@@ -63,6 +64,21 @@ class ConstantInitializer(Initializer):
     def __repr__(self) -> str:
         what = str(self.value[()]) if self.value.ndim == 0 else f"array{self.value.shape}"
         return f"ConstantInitializer({what})"
+
+
+@dataclass(frozen=True)
+class LearnedInitializer(Initializer):
+    """The values that a leaf of a circuit of the gallery has learned until an epoch, by name: files do not copy them.
+
+    Raises: DataTypeError. An unknown name is an error of compiling.
+    """
+
+    circuit: str
+    epoch: int
+    leaf: str
+
+    def _check(self) -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -127,5 +143,6 @@ class SoftmaxInitializer(Initializer):
     axis: int = -1
 
     def _check(self) -> None:
-        if isinstance(self.initializer, ConstantInitializer):
-            raise DataTypeError("SoftmaxInitializer needs an initializer that draws; found a ConstantInitializer")
+        if isinstance(self.initializer, (ConstantInitializer, LearnedInitializer)):
+            found = type(self.initializer).__name__
+            raise DataTypeError(f"SoftmaxInitializer needs an initializer that draws; found a {found}")

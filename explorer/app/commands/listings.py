@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def list_gallery() -> None:
-    """List the named circuits: layers, variables, and what each one teaches."""
+    """List the named circuits: layers, variables, what each one teaches, and what it has learned."""
     from explorer.templates import gallery
 
     table = Table()
@@ -28,7 +28,8 @@ def list_gallery() -> None:
     with notes().status("Building the circuits"):
         for name in gallery.names():
             circuit = gallery.load_named(name)
-            table.add_row(name, f"{len(circuit.graph):,}", f"{len(circuit.scope):,}", gallery.describe(name))
+            words = f"{gallery.describe(name)} {gallery.describe_learned(name)}".rstrip()
+            table.add_row(name, f"{len(circuit.graph):,}", f"{len(circuit.scope):,}", words)
     results().print(table)
 
 

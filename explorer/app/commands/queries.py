@@ -68,7 +68,9 @@ def query(
         str | None,
         typer.Option(metavar="NAME|FILE", help="divergence: the circuit q of KL(p || q); the first one is p"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values of an untrained circuit")
+    ] = 0,
     semiring: Semiring = None,
     root: Root = None,
     assume_deterministic: AssumeDeterministic = False,
@@ -96,6 +98,7 @@ def query(
     from explorer.app.queries.loading import load_other, load_subject, root_of
 
     subject = load_subject(source, seed=seed, semiring=semiring, assume_deterministic=assume_deterministic)
+    _note_on_values(subject)
     asked = subject.assignments(ask or [])
     subject.check_read([*subject.assignments(observe or []), *asked])
     evidence = _read_evidence(subject, rows, observe)
@@ -131,7 +134,9 @@ def sample(
         str | None,
         typer.Option(metavar="HxW|CxHxW", help="the shape of the images (default: square)"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values if untrained")
+    ] = 0,
     semiring: Semiring = None,
     root: Root = None,
     assume_deterministic: AssumeDeterministic = False,
@@ -145,6 +150,7 @@ def sample(
     from explorer.app.queries.query_kinds import Query, ask
 
     subject = load_subject(source, seed=seed, semiring=semiring, shape=shape, assume_deterministic=assume_deterministic)
+    _note_on_values(subject)
     chosen = root_of(root)
     subject.check_read(subject.assignments(observe or []))
     evidence = _read_evidence(subject, rows, observe)
@@ -158,6 +164,14 @@ def sample(
         return
     replace_file(out, FORMATS[out.suffix.lower()](subject, found, given))
     say_note(f"wrote {len(found):,} samples of {subject.circuit.num_variables:,} variables to {out}")
+
+
+def _note_on_values(subject: "Subject") -> None:
+    """Say that the values are the trained ones of the gallery, or random."""
+    from explorer.app.queries.learned_words import words_on_values
+
+    if words := words_on_values(subject.symbolic, subject.name):
+        say_note(words)
 
 
 # ---------------------------------------------------------------------- evidence
@@ -322,7 +336,10 @@ def _weight(text: str) -> tuple[int, Fraction]:
 
 
 def evaluate(
-    checkpoint: Annotated[Path, typer.Argument(metavar="FILE", help="a checkpoint of `train`")],
+    checkpoint: Annotated[
+        Path,
+        typer.Argument(metavar="NAME|FILE", help="a checkpoint of `train`, or a gallery circuit with trained weights"),
+    ],
     data: Annotated[
         str | None,
         typer.Option(
@@ -347,9 +364,11 @@ def evaluate(
         from explorer.learning.log_likelihood import check_data, mean_log_likelihood, note_on_impossible
         from explorer.learning.loop import is_density
         from explorer.learning.tables import note_on_missing
+        from explorer.templates import gallery
 
         torch.set_num_threads(threads)
-        loaded = Checkpoint.load(checkpoint)
+        name = str(checkpoint)
+        loaded = Checkpoint.of_gallery(name) if name in gallery.names() else Checkpoint.load(checkpoint)
         source = rows_to_evaluate(loaded, data, missing)
         if source.note:
             say_note(source.note)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from explorer.app.training.checkpoint import Checkpoint, OwnFile
     from explorer.app.training.job import Job
     from explorer.backend import TorchCircuit
+    from explorer.learning.kept_epochs import KeptEpochs
     from explorer.learning.loop import Epoch, TrainingResult
     from explorer.learning.state import TrainingState
     from explorer.learning.workers import Workers
@@ -125,6 +126,7 @@ def train(
         from explorer.app.training.job import Request, find_job, find_start
         from explorer.learning.curves import curve_files
         from explorer.learning.data import ImageData
+        from explorer.learning.kept_epochs import KeptEpochs
         from explorer.learning.methods import check_fast
         from explorer.learning.tables import TableData, note_on_missing, notes_on
 
@@ -174,7 +176,13 @@ def train(
         if fast and start.settings.method == "gradient":
             check_fast(job.data.training)
             _make_fast(compiled)
-        run = _Run(job, planned, compiled, target, own_file, workers)
+        earlier_kept = earlier.kept if earlier is not None and start.before else ()
+        kept = KeptEpochs(compiled, job.data, lambda: job.symbolic, workers, earlier_kept)
+        if kept.note:
+            say_note(kept.note)
+        run = _Run(job, planned, compiled, target, own_file, workers, kept)
+        if not start.before and start.state is None:
+            kept.add_first()
         result = train_with_progress(
             compiled,
             job.data,
@@ -228,7 +236,7 @@ def _make_fast(compiled: "TorchCircuit") -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """A training: its checkpoint without values, the circuit with the present ones, and the file for both."""
+    """A training: its checkpoint without values, the circuit with the present ones, the file for both, kept epochs."""
 
     job: "Job"
     empty: "Checkpoint"
@@ -236,14 +244,18 @@ class _Run:
     target: Path
     own_file: "OwnFile"
     workers: "Workers"
+    kept: "KeptEpochs"
 
     def save(
         self, finished: "tuple[Epoch, ...]", reached: "TrainingState", values: "Mapping[str, Tensor] | None" = None
     ) -> None:
         """Write a checkpoint with these values of the leaves, by default the present ones."""
+        if finished and values is None and not reached.rows_done:
+            self.kept.add(finished[-1])
         if self.workers.is_first:
             found = values or self.compiled.leaf_state()
-            self.own_file.save(replace(self.empty, leaf_state=found, history=finished, training=reached))
+            kept = self.kept.epochs
+            self.own_file.save(replace(self.empty, leaf_state=found, history=finished, training=reached, kept=kept))
 
     def report(self, result: "TrainingResult") -> None:
         """Print the epochs, write the learning curves, and say how to continue.

@@ -142,7 +142,7 @@ def _card_html(name: str, card: Card | None) -> str:
         parts.append(f'<p class="calls">{before:,} → {plural(after, "call")}</p>')
         if card.time is not None:
             parts.append(f'<p class="time">{escape(card.time.words)}</p>')
-    parts.append(f"<p>{escape(gallery.describe(name))}</p>")
+    parts.append(f"<p>{escape(f'{gallery.describe(name)} {gallery.describe_learned(name)}'.rstrip())}</p>")
     story = _address(circuit=name, slides="circuit")
     label = f"Play the story of {escape(name)}"
     parts.append(f'<p class="story"><a href="{story}" aria-label="{label}">Play the story</a></p>')

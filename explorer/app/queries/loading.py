@@ -23,7 +23,8 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import FormError, ScopeError, ShapeError, StructureError, check_name, listed
 from explorer.learning.data import DATA_SETS
 from explorer.learning.tables import Column, RawTable, read_table
-from explorer.symbolic import Circuit
+from explorer.symbolic import Circuit, LearnedEpoch
+from explorer.templates import gallery
 from explorer.templates.logic import build_circuit, read_logic
 
 MAX_COLUMNS = 6
@@ -34,7 +35,8 @@ MAX_COLUMNS = 6
 class Subject:
     """A compiled circuit and its variables: column i of a table is variable i, or it is pixel i of an image.
 
-    `shape` is (C, H, W) for images; None if they are not known to be images. Without `columns`, the variables are named
+    `shape` is (C, H, W) for images; None if they are not known to be images. `epochs` are kept ones of the training,
+    with their values. Without `columns`, the variables are named
     x0, x1 ... and their values are numbers.
     """
 
@@ -43,6 +45,7 @@ class Subject:
     circuit: TorchCircuit
     variables: Variables
     shape: tuple[int, int, int] | None = None
+    epochs: tuple[LearnedEpoch, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -166,7 +169,8 @@ def load(source: "str | Path") -> Subject:
     """Load a checkpoint of `train`, with its best values, its columns and its structure.
 
     The result has the trained module as `circuit`, `columns`, `names`, `encode`, `decode`, `sample` and `table`.
-    A circuit file, an NNF or SDD file or a name of the gallery has initial values and no columns.
+    A name of the gallery has its trained weights, if it ships with some; a circuit file, an NNF or SDD file has initial
+    values. They have no columns.
     Raises: UnknownNameError, FileFormatError; StructureError for a logic circuit that may not be deterministic.
     """
     return load_subject(str(source))
@@ -195,11 +199,13 @@ def load_subject(
         if known is None and not checkpoint.columns and checkpoint.data in DATA_SETS:
             known = getattr(load_data_of(checkpoint, None), "shape", None)
         variables = describe_variables(circuit, checkpoint.columns)
-        return Subject(source, symbolic, circuit, variables, _image_shape(circuit, shape) if shape else known)
+        known = _image_shape(circuit, shape) if shape else known
+        return Subject(source, symbolic, circuit, variables, known, checkpoint.learned_epochs())
     is_logic = is_logic_file(source) and Path(source).is_file()
     symbolic = _load_logic(source, assume_deterministic) if is_logic else load_circuit(source)
     circuit = TorchCompiler(semiring=semiring or "lse-sum", seed=seed).compile(symbolic)
-    return Subject(source, symbolic, circuit, describe_variables(circuit), _image_shape(circuit, shape))
+    epochs = gallery.learned_epochs(source) if gallery.is_trained(source) else ()
+    return Subject(source, symbolic, circuit, describe_variables(circuit), _image_shape(circuit, shape), epochs)
 
 
 def load_other(

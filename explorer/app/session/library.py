@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file
+from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file, load_gallery
 from explorer.app.training.checkpoint import FORMAT, Checkpoint
 from explorer.errors import FileFormatError, UnknownNameError, ValueRangeError, unknown_name
 from explorer.files import ZIP_MAGIC, count_values, unpack
@@ -82,7 +82,7 @@ class Library:
         if name in self.uploads:
             return self.uploads[name]
         if name in gallery.names():
-            return gallery.load_named(name)
+            return load_gallery(name)
         if name in self.built:
             return self.built[name]
         path = self._paths().get(name)

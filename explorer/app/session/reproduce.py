@@ -86,7 +86,7 @@ def _loading(circuit: "str | Mapping[str, Any]", is_trace: bool = False) -> tupl
     name = repr(circuit)
     more, load = (), f"explorer.Circuit.load({name})"
     if circuit in gallery.names():
-        load = f"explorer.gallery.load_named({name})"
+        load = f"explorer.gallery.load_{'trained' if gallery.is_trained(circuit) else 'named'}({name})"
     elif is_function(circuit) and is_trace:
         more = (f"{from_function}_or_trace", "from explorer.app.session.opening import circuit_of")
         load = f"circuit_of(load_circuit_or_trace({name}))"

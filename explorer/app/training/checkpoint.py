@@ -12,17 +12,18 @@ import torch
 from torch import Tensor
 
 from explorer.app.circuits import RECORD_MODULE
+from explorer.app.training.kept import kept_content, read_kept
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError, LearningError, listed
 from explorer.files import hold_folder, replace_file
 from explorer.learning.data import DataSet
-from explorer.learning.loop import Epoch, is_of
+from explorer.learning.loop import Epoch, best_epoch, is_of
 from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
 from explorer.learning.tables import Column, columns_from_json
 from explorer.options import CompilerOptions
-from explorer.symbolic import Circuit, circuit_from_json, with_values
+from explorer.symbolic import Circuit, LearnedEpoch, circuit_from_json, pack_values, with_values
 from explorer.templates import gallery
 
 FORMAT = "circuit-explorer checkpoint"
@@ -37,7 +38,8 @@ class Checkpoint:
     epochs; with `training`, the run continues as if it had not been interrupted. `circuit` is a name of the gallery, or
     else a label, such as the name of a file, a function or a structure, and `symbolic` is the JSON of the circuit; a
     label is never used as a path. `columns` describe the table that it was trained on, if any: column i is variable i.
-    `missing` says what was done with missing cells. `shape` is (C, H, W) if it was trained on images.
+    `missing` says what was done with missing cells. `shape` is (C, H, W) if it was trained on images. `kept` are epochs
+    with their values; older files have none.
     """
 
     circuit: str
@@ -50,6 +52,7 @@ class Checkpoint:
     columns: tuple[Column, ...] = ()
     missing: str = "error"
     shape: tuple[int, int, int] | None = None
+    kept: tuple[LearnedEpoch, ...] = ()
 
     @property
     def best_state(self) -> Mapping[str, Tensor]:
@@ -81,6 +84,24 @@ class Checkpoint:
         circuit = replace(self.load_circuit(), columns=tuple(column.name for column in self.columns))
         return with_values(circuit, values)
 
+    def learned_epochs(self) -> tuple[LearnedEpoch, ...]:
+        """The kept epochs of the run with their values, and the best one for held-out rows; none of older files."""
+        found = {one.epoch: one for one in self.kept}
+        if not found or not self.history:
+            return self.kept
+        best, first = best_epoch(self.history), self.kept[0]
+        values = {name: self.best_state[name].detach().cpu() for name in first.packed.shapes}
+        if best.number not in found and all(bool(value.isfinite().all()) for value in values.values()):
+            found[best.number] = LearnedEpoch(
+                best.number,
+                best.training_bits,
+                best.held_out_bits,
+                pack_values({name: value.numpy() for name, value in values.items()}, 16),
+                first.source,
+                first.fixed,
+            )
+        return tuple(found[epoch] for epoch in sorted(found))
+
     @property
     def progress(self) -> str:
         """The progress of training: `epoch 3`, or `epoch 3 and 128 of 1,438 rows of the next one`."""
@@ -97,6 +118,13 @@ class Checkpoint:
         compiled = TorchCompiler(**{**self.options, **options}).compile(self.load_circuit())
         compiled.load_leaf_state(self.best_state)
         return compiled
+
+    @staticmethod
+    def of_gallery(name: str) -> "Checkpoint":
+        """A checkpoint of the weights that ship with a circuit. Raises: UnknownNameError if it has none."""
+        best = gallery.trained_weights(name).best
+        values = {leaf: torch.from_numpy(value) for leaf, value in best.packed.unpack().items()}
+        return Checkpoint(name, {}, "digits", values)
 
     def save(self, path: "str | Path") -> None:
         """Write a checkpoint file; an existing file is replaced only when the new one is complete and on the disk."""
@@ -118,6 +146,8 @@ class Checkpoint:
             content["shape"] = list(self.shape)
         if self.training is not None:
             content["training"] = {f.name: getattr(self.training, f.name) for f in fields(TrainingState)}
+        if self.kept:
+            content["kept"] = kept_content(self.kept)
         replace_file(path, lambda file: torch.save(content, file))
 
     @staticmethod
@@ -161,9 +191,12 @@ class Checkpoint:
                 content.get("missing", "error"),
                 _shape(content.get("shape")),
             )
+            problem = checkpoint._problem()
+            if problem is None and "kept" in content:
+                kept = read_kept(content["kept"], checkpoint.leaf_state, checkpoint.load_circuit)
+                checkpoint = replace(checkpoint, kept=kept)
         except (KeyError, TypeError) as error:
             raise FileFormatError(f"{path} is not a complete {FORMAT}: {type(error).__name__}: {error}") from error
-        problem = checkpoint._problem()
         if problem is not None:
             raise FileFormatError(f"{path} is not a complete {FORMAT}: {problem}")
         return checkpoint

@@ -119,8 +119,13 @@ def _continued(request: Request, earlier: Checkpoint) -> Job:
 
 
 def _named(circuit: str, data: DataSet, missing: str) -> Job:
-    """Return the job of a circuit that the command line names: only there may it be a function."""
-    return Job(circuit, load_circuit(circuit), circuit not in gallery.names(), data, missing)
+    """Return the job of a circuit that the command line names: only there may it be a function.
+
+    One of the gallery begins with random values, also if it ships with trained ones.
+    """
+    if circuit in gallery.names():
+        return Job(circuit, gallery.load_named(circuit), False, data, missing)
+    return Job(circuit, load_circuit(circuit), True, data, missing)
 
 
 def load_data_of(checkpoint: Checkpoint, data: str | None = None, missing: str | None = None) -> DataSet:

@@ -56,7 +56,7 @@ class Reader:
 def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
     reader = Reader("digits")
     assert reader.shown["answers"] == []
-    assert "not trained" in str(reader.tool.warning.object)
+    assert "trained weights of the gallery (held-out 2.03 bits per pixel)" in str(reader.tool.warning.object)
     reader.tool.count.value = 2
     reader.tool.pad.evidence = {"x": [16.0] + [0.0] * 63, "observed": [1] + [0] * 63, "n": 1}
     reader.wait()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import explorer
+from explorer.app.circuits import load_circuit
 from explorer.app.session.pattern_form import (
     ConditionForm,
     LayerForm,
@@ -60,7 +61,7 @@ def same(one, two):
 def test_only_non_default_options_are_written():
     assert python_of("digits") == (
         "import explorer\n\n"
-        "circuit = explorer.gallery.load_named('digits')\n"
+        "circuit = explorer.gallery.load_trained('digits')\n"
         "trace = explorer.record(circuit)\n"
         "print(trace)\n"
     )
@@ -79,7 +80,7 @@ def test_only_non_default_options_are_written():
 )
 def test_the_code_makes_the_same_trace(name, options):
     made, printed = run(python_of(name, options, step=3))
-    trace = explorer.record(load_named(name), **options.non_defaults())
+    trace = explorer.record(load_circuit(name), **options.non_defaults())
     assert same(made["trace"], trace)
     assert trace.steps[3].summary in printed
 

@@ -15,23 +15,20 @@ from explorer.app.dashboard.panes.tool import OPENED, Tool, button, column, colu
 from explorer.app.dashboard.panes.values import run_inputs
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.queries.answers import Answer, answer as answer_of, code_of, rows_table, scale_words
+from explorer.app.queries.learned_words import words_on_values
 from explorer.app.queries.named_variables import MAX_SHOWN, UNKNOWN, UNREAD, Evidence, Variables, describe_variables
 from explorer.app.queries.query_kinds import KINDS, Query
 from explorer.app.session.close_up import LOADED
 from explorer.app.session.opening import Opened
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
-from explorer.symbolic import Circuit, ConstantInitializer
-from explorer.trace import COMPILED, Trace
+from explorer.symbolic import Circuit
+from explorer.trace import COMPILED
 from explorer.views import query_view
 from explorer_widgets.dashboard import QueryPane
 
 TITLES = {kind.title: kind.name for kind in KINDS.values() if not kind.has_other}
 MAX_SAMPLES = 64
-UNTRAINED = (
-    "This circuit is not trained: its values are random. Train it (circuit-explorer train), and open its checkpoint "
-    "(circuit-explorer serve runs/NAME.pt)."
-)
 OUTLINED = "The outline surrounds the observed pixels."
 CHOICE = "Click one to choose it."
 SAMPLES = 6
@@ -149,8 +146,10 @@ class QueryTool(Tool):
         kind = KINDS[self.kind.value]
         opened = self.workspace.session.opened
         self.meaning.object = lines_html([kind.meaning])
-        self.warning.visible = _is_untrained(opened.trace)
-        self.warning.object = lines_html([UNTRAINED]) if self.warning.visible else ""
+        subject = opened.trace.subject
+        words = words_on_values(subject, opened.name) if isinstance(subject, Circuit) else ""
+        self.warning.visible = bool(words)
+        self.warning.object = lines_html([words]) if words else ""
         self.output.visible = kind.has_root and bool(self.output.end)
         self.class_.visible = kind.has_root and bool(self.class_.end)
         self.given.visible = kind.has_given
@@ -295,12 +294,6 @@ def _note_of(answer: Answer) -> str:
         (CHOICE, len(answer.rows) > 1),
     ]
     return " ".join(words for words, is_said in parts if is_said and words)
-
-
-def _is_untrained(trace: Trace) -> bool:
-    """Whether the circuit of a trace begins with random values."""
-    leaves = trace.subject.leaf_names if isinstance(trace.subject, Circuit) else ()
-    return any(leaf.learnable and not isinstance(leaf.initializer, ConstantInitializer) for leaf in leaves)
 
 
 # ---------------------------------------------------------------------- the form of a row
