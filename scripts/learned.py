@@ -4,11 +4,14 @@ import argparse
 import sys
 from functools import partial
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits as load_digits_with_labels
 
 from explorer.compiler import TorchCompiler
 from explorer.files import replace_file
-from explorer.learning.data import load_digits
+from explorer.learning.data import HELD_OUT_EVERY, load_digits
 from explorer.learning.kept_epochs import KeptEpochs
 from explorer.learning.loop import best_epoch, train
 from explorer.learning.methods import TrainingOptions
@@ -43,7 +46,14 @@ def learn(name: str) -> TrainedWeights:
     result = train(compiled, data, options, on_state=lambda epochs, state: kept.add(epochs[-1]))
     kept.add(best_epoch(result.epochs), always=True)  # with `patience`, the circuit has its values now
     baseline = independent_pixels_bits(data)
-    return TrainedWeights(name, kept.epochs, len(data.training), len(data.held_out), baseline)
+    return TrainedWeights(name, kept.epochs, len(data.training), len(data.held_out), baseline, examples())
+
+
+def examples() -> NDArray[np.uint8]:
+    """Return the first held-out image of each digit."""
+    pixels, digits = load_digits_with_labels(return_X_y=True)
+    held_out = torch.arange(len(pixels)) % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
+    return np.stack([pixels[(digits == one) & held_out.numpy()][0] for one in range(10)]).astype(np.uint8)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,8 @@ test("a host is asked for the weights once, and says why there are none", async 
   const { root, model, press, close } = living();
   assert.equal(shown(root).hidden, true);
   press("b");
+  assert.equal(model.get("view").beliefs, true);
+  await new Promise((resolve) => setTimeout(resolve, 5));
   assert.deepEqual(model.get("request").name, "living");
   assert.match(shown(root).textContent, /Asking for the weights/);
   await model.put({ living: JSON.stringify({ ...COINS, missing: "Too large.", layers: [] }) });

@@ -28,6 +28,7 @@ import { makeReaders } from "./controls/readers.js";
 import { makeRequesting, makeSaving, makeStepping, makeTiming } from "./controls/stepping.js";
 import { makeRowLighting } from "./controls/row_lighting.js";
 import { makeSelecting } from "./controls/selecting.js";
+import { makeEpochs } from "./parts/epochs.js";
 import { makeFilm } from "./parts/film.js";
 import { makeFoot, makePager } from "./parts/foot.js";
 import { makeArrangement, makeFrame, makeRoom, makeToolSplit } from "./parts/frame.js";
@@ -81,6 +82,7 @@ const PARTS = {
   buffers: makeBuffers,
   copying: makeCopying,
   slides: makeSlides,
+  epochs: makeEpochs,
   livingBar: makeLivingBar,
   toolbar: makeToolbar,
   search: makeSearch,
@@ -120,6 +122,7 @@ const DRAWN = /** @type {const} */ ([
     "stage",
   ],
   ...["search", "strip", "legend", "foot", "split", "pager", "lens", "inspector", "docking", "asking", "closeup"],
+  "epochs",
   "livingBar",
   ...["table", "help", "map", "loading"],
 ]);

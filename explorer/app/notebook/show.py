@@ -55,6 +55,7 @@ def show(
     selection: "Sequence[str | int]" = (),
     height: int | None = None,
     film: bool = True,
+    beliefs: bool = False,
 ) -> "TraceWidget | FoldLevelWidget | BarsWidget":
     """Show an object in a notebook and step through it.
 
@@ -70,7 +71,8 @@ def show(
     Without `group_by`, the level decides the picture: plates, or a score of the calls of a compiler that is watched.
     `near_misses` names the pattern with drawn near misses; `selection` contains ids of boxes or of nodes; `height`
     is in pixels; by default, the picture is as high as what it shows. `film=False` leaves out the film and the time
-    line, which tell what later steps do: for a picture before a question. The widget has the traits `step`,
+    line, which tell what later steps do: for a picture before a question. `beliefs=True` starts with what each layer believes, of a small
+    circuit that is a distribution: paint on its inputs. The widget has the traits `step`,
     `selection` and `view`, and the property `selected_nodes`.
 
     Jupyter keeps a widget, and with it its trace, until its method `close` is called.
@@ -96,7 +98,7 @@ def show(
     if timing is not None:
         note = _colour_by_time(session, timing)
     _select(session, selection)
-    graph = TraceWidget(session, height, note, film=film)
+    graph = TraceWidget(session, height, note, film=film, beliefs=beliefs)
     if number is not None:
         graph.focus_match(first, number)
     return graph if fold_level is None else FoldLevelWidget(graph)

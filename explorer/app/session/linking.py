@@ -120,7 +120,7 @@ class GraphLink:
         elif name == "values":
             self._run_values()
         elif name == "living":
-            self.host.show_living(living_view(self.session.index))
+            self.host.show_living(living_view(self.session.index, epochs=True))
 
     def _run_values(self) -> None:
         try:

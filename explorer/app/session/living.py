@@ -7,6 +7,7 @@ match, and a fold keeps the values of its slices, so a layer of a later step has
 
 import base64
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.app.queries.learned_words import learned_from
 from explorer.app.session.close_up import LOADED, NO_LAYERS
 from explorer.backend import TorchCircuit
 from explorer.backend.layers import (
@@ -27,14 +29,18 @@ from explorer.backend.layers import (
     TorchSumLayer,
 )
 from explorer.backend.queries.fold_structure import all_units, require_tractable
-from explorer.backend.queries.stages import Stage, StageValues, prepare, stages_of
+from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.semiring import get_semiring
 from explorer.errors import CircuitError, DataTypeError
+from explorer.symbolic import Circuit
+from explorer.templates import gallery
 from explorer.views import TraceIndex, digits_on, failure_text, image_of
 from explorer_widgets.schema import (
     VERSION,
+    LivingEpochView,
     LivingExampleView,
     LivingLayerView,
+    LivingNumbersView,
     LivingVariableView,
     LivingView,
 )
@@ -68,11 +74,15 @@ def no_life(missing: str) -> LivingView:
         "numbers": "",
         "codes": "",
         "examples": [],
+        "epochs": [],
     }
 
 
-def living_view(index: TraceIndex) -> LivingView:
-    """Return the circuit of a trace if it is small, and a distribution; or why it is not."""
+def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
+    """Return the circuit of a trace if it is small, and a distribution; or why it is not.
+
+    With `epochs`, also as it was after the epochs of its training that are known.
+    """
     trace = index.trace
     if not trace.is_live:
         return no_life(failure_text(trace) or LOADED)
@@ -83,37 +93,71 @@ def living_view(index: TraceIndex) -> LivingView:
         limit = f"A page evaluates up to {MAX_LAYERS} layers itself"
         return no_life(f"{limit}, and this circuit has {count:,}. The tool Query answers for it.")
     try:
-        return _living(index, trace.circuit_at(trace.start))
+        return _living(index, trace.circuit_at(trace.start), epochs=epochs)
     except CircuitError as error:
         return no_life(f"The layers of this circuit have no beliefs to show: {error}")
 
 
 @torch.no_grad()
-def _living(index: TraceIndex, circuit: TorchCircuit) -> LivingView:
+def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> LivingView:
     stages = stages_of(circuit)
     require_tractable(stages)
     values = prepare(stages, LOG_WEIGHTS)
-    numbers = Numbers()
-    layers = [_layer(stage, values, numbers) for stage in stages.stages]
+    layers, numbers = _layers(stages, values)
     position = {stage.id[0]: at for at, stage in enumerate(stages.stages)}
     variables = _variables(index, stages.stages, values, circuit.num_variables)
-    image = image_of(index, circuit.num_variables)
+    learned = _learned(index)
+    grid = image_of(index, circuit.num_variables)
+    image = [] if grid is None else grid.shape
     examples: list[LivingExampleView] = []
-    if image is not None:
+    if learned is not None:
+        image = list(learned.image)
+        examples = [{"label": str(digit), "x": x.tolist()} for digit, x in enumerate(learned.examples)]
+    elif grid is not None:
         most = min((one["states"] - 1 for one in variables), default=1)
-        examples = [{"label": name, "x": (x * most).tolist()} for name, x in digits_on(image).items()]
+        examples = [{"label": name, "x": (x * most).tolist()} for name, x in digits_on(grid).items()]
     return {
         **no_life(""),
-        "image": [] if image is None else image.shape,
+        "note": "" if learned is None else learned.sentence,
+        "image": image,
         "variables": variables,
         "layers": layers,
         "root": stages.outputs[0][0],
         "cells": {str(node): position[origin] for node, origin in cells_of(index).items() if origin in position},
-        "blocks": numbers.blocks,
-        "numbers": numbers.numbers,
-        "codes": numbers.codes,
+        **numbers,
         "examples": examples,
+        "epochs": [] if learned is None or not epochs else _epochs(circuit, learned, layers),
     }
+
+
+def _layers(stages: Stages, values: StageValues) -> tuple[list[LivingLayerView], LivingNumbersView]:
+    """Return the layers of a circuit, and their numbers. Raises: as `_layer`."""
+    numbers = Numbers()
+    layers = [_layer(stage, values, numbers) for stage in stages.stages]
+    return layers, {"blocks": numbers.blocks, "numbers": numbers.numbers, "codes": numbers.codes}
+
+
+def _learned(index: TraceIndex) -> gallery.TrainedWeights | None:
+    """Return the weights of the gallery that the circuit of a trace begins with."""
+    subject = index.trace.subject
+    found = learned_from(subject) if isinstance(subject, Circuit) else None
+    return None if found is None else gallery.trained_weights(found.circuit)
+
+
+def _epochs(
+    circuit: TorchCircuit, learned: gallery.TrainedWeights, layers: list[LivingLayerView]
+) -> list[LivingEpochView]:
+    """Return the circuit after each epoch; none of one whose numbers have other places, as some are equal by chance."""
+    own = deepcopy(circuit)  # sessions share the circuit
+    found: list[LivingEpochView] = []
+    for one in learned.epochs:
+        state = {name: torch.from_numpy(np.array(value)) for name, value in one.values().items()}
+        own.load_leaf_state({**own.leaf_state(), **state})
+        stages = stages_of(own)
+        places, numbers = _layers(stages, prepare(stages, LOG_WEIGHTS))
+        if places == layers:
+            found.append({"epoch": one.epoch, "bits": one.held_out_bits, **numbers})
+    return found
 
 
 def cells_of(index: TraceIndex) -> Mapping[int, int]:

@@ -25,7 +25,8 @@ SUFFIX = ".npz"
 class TrainedWeights:
     """The weights of a circuit: its kept epochs in order, and the data that they were learned from.
 
-    `baseline_bits` are the held-out bits per variable if all variables were independent.
+    `baseline_bits` are the held-out bits per variable if all variables were independent. `examples` (N, D) are held-out
+    rows, the first one of each digit, and `image` is their shape: channels, height, width.
     """
 
     name: str
@@ -33,6 +34,8 @@ class TrainedWeights:
     num_training: int
     num_held_out: int
     baseline_bits: float
+    examples: NDArray[np.uint8]
+    image: tuple[int, int, int] = (1, 8, 8)
 
     @property
     def best(self) -> LearnedEpoch:
@@ -61,6 +64,7 @@ class TrainedWeights:
             grids=np.stack([one.grids for one in packed]),
             rows=np.array([self.num_training, self.num_held_out], np.int64),
             baseline_bits=np.array(self.baseline_bits, np.float64),
+            examples=self.examples,
         )
         return file.getvalue()
 
@@ -133,7 +137,7 @@ def _read(name: str) -> TrainedWeights:
             for epoch, (training, held_out), codes, grids in rows
         )
         training, held_out = file["rows"].tolist()
-        return TrainedWeights(name, epochs, training, held_out, float(file["baseline_bits"]))
+        return TrainedWeights(name, epochs, training, held_out, float(file["baseline_bits"]), file["examples"])
 
 
 def _file_of(name: str) -> Path:

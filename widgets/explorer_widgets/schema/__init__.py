@@ -62,9 +62,11 @@ from explorer_widgets.schema.lens import (
     WhatIfView as WhatIfView,
 )
 from explorer_widgets.schema.living import (
+    LivingEpochView as LivingEpochView,
     LivingExampleView as LivingExampleView,
     LivingKind as LivingKind,
     LivingLayerView as LivingLayerView,
+    LivingNumbersView as LivingNumbersView,
     LivingVariableView as LivingVariableView,
     LivingView as LivingView,
 )

@@ -39,7 +39,27 @@ class LivingExampleView(TypedDict):
     x: list[float]
 
 
-class LivingView(TypedDict):
+class LivingNumbersView(TypedDict):
+    """The numbers of all layers of a circuit, block by block."""
+
+    blocks: list[list[float]]
+    """Rows, columns and step of each block. Without a step (0) its numbers are in `numbers`; with one the largest of
+    each row is there, and `codes` say how many steps each number is below that."""
+    numbers: str
+    """Base64 of 32-bit numbers: first the lowest bytes of all of them, and so on, so that it packs well."""
+    codes: str
+    """Base64 of bytes."""
+
+
+class LivingEpochView(LivingNumbersView):
+    """The circuit as it was after an epoch of its training."""
+
+    epoch: int
+    bits: float
+    """-log2 p per variable of held-out rows."""
+
+
+class LivingView(LivingNumbersView):
     """A circuit that a page evaluates; or `missing` says why it does not."""
 
     version: int
@@ -54,11 +74,6 @@ class LivingView(TypedDict):
     """The position of the layer of the output, which is its first unit."""
     cells: dict[str, int]
     """The positions of the layers whose values nodes have, by the number of the node, at every step."""
-    blocks: list[list[float]]
-    """The numbers of all layers, block by block: rows, columns and step. Without a step (0) they are in `numbers`; with
-    one the largest of each row is there, and `codes` say how many steps each number is below that."""
-    numbers: str
-    """Base64 of 32-bit numbers: first the lowest bytes of all of them, and so on, so that it packs well."""
-    codes: str
-    """Base64 of bytes."""
     examples: list[LivingExampleView]
+    epochs: list[LivingEpochView]
+    """Of the training, in order; empty if none are known."""

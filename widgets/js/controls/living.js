@@ -16,14 +16,18 @@ import { matchesMedia } from "../shared/theme.js";
 /** A cell at the pointer, how high in it, and whether a stroke there forgets. @typedef {{cell: Cell | null, height: number, erases: boolean}} Spot */
 /** How long a sample shows each group of layers, and all of them at most, in milliseconds. */
 const [BEAT_MS, SAMPLE_MS] = [400, 2_800];
+/** How long each epoch of the training is shown. */
+const EPOCH_MS = 600;
 /** This share of the rows of an image is unknown at first. */
 const HIDDEN = 3 / 8;
 
 /** @param {import("../graph.js").Page} page */
-export function makeLiving({ ui: { announce, timers }, store, saving: { request } }) {
+export function makeLiving({ ui: { announce, timers }, store, saving: { request, setView } }) {
   const { state } = store;
   /** What the circuit believes without evidence. @type {Dream | null} */
   let dreamt = null;
+  /** The circuit after each epoch, once it was shown. @type {Map<number, {life: Model, dreamt: Dream}>} */
+  const learned = new Map();
   /** @type {Map<number, Tile[]>} */
   const tiles = new Map();
   let painting = false;
@@ -46,22 +50,32 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request 
     return life.variables.map((_, v) => (example && v % (height * width) < known ? example.x[v] : null));
   }
 
+  /** Ask for the weights if they are not there: a page has them, but reads them last. */
+  const later = () => timers.after("living", 0, () => void (state.alive && !state.life && request("living")));
+
   /** A model has arrived, or is gone as another circuit is shown. @param {any} value */
   function receive(value) {
     stop();
     const life = readModel(value);
     tiles.clear();
+    learned.clear();
     dreamt = life && !life.missing ? dream(life) : null;
-    store.set({ life, believed: null, evidence: [] });
+    store.set({ life, believed: null, evidence: [], epoch: bestOf(life) });
     if (life && dreamt) observe(first(life));
-    else if (!life && state.alive) request("living");
+    else if (!life) later();
   }
 
-  /** Show what layers believe, or what they are. @param {boolean} on */
-  function toggle(on = !state.alive) {
+  /** Show what layers believe, or what they are, as the host or the reader wants it. @param {boolean} on */
+  function restore(on) {
+    if (on === state.alive) return;
     stop();
-    if (on && !state.life) request("living");
     store.set({ alive: on });
+    if (on) later();
+  }
+
+  function toggle() {
+    setView({ beliefs: !state.alive });
+    restore(!state.alive);
   }
 
   /** The position of the layer whose value a cell has. @param {number} layer */
@@ -161,6 +175,38 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request 
     next(0);
   }
 
+  /** The circuit after an epoch of its training, by number. @param {number} number */
+  function learnedAt(number) {
+    const known = learned.get(number);
+    if (known || !state.life) return known;
+    const life = { ...state.life, numbers: state.life.epochs[number].numbers };
+    const made = { life, dreamt: dream(life) };
+    learned.set(number, made);
+    return made;
+  }
+
+  /** Show what the circuit believed after an epoch. @param {number} number */
+  function showEpoch(number) {
+    const found = learnedAt(number);
+    if (!found) return;
+    dreamt = found.dreamt;
+    store.set({ life: found.life, epoch: number });
+    observe(state.evidence);
+  }
+
+  /** Show all epochs, one after the other. */
+  function watch() {
+    stop();
+    const count = state.life?.epochs.length ?? 0;
+    /** @param {number} number */
+    const next = (number) => {
+      if (number >= count || !state.alive) return;
+      showEpoch(number);
+      timers.after("sample", EPOCH_MS, () => next(number + 1));
+    };
+    next(0);
+  }
+
   /** @param {number} share of the variables, the last ones */
   function forget(share) {
     stop();
@@ -171,6 +217,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request 
   return {
     receive,
     toggle,
+    restore,
     beliefOf,
     /**
      * What is known of a cell, in lines: its variable, and what the evidence changed.
@@ -209,6 +256,13 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request 
     isPainting: () => painting,
     sample,
     forget,
+    learnedAt,
+    watch,
+    /** @param {number} number */
+    pickEpoch(number) {
+      stop();
+      showEpoch(number);
+    },
     /** @param {Brush} brush */
     take: (brush) => store.set({ brush }),
     /** @param {number} number of an example */
@@ -220,6 +274,12 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request 
   };
 }
 /** @typedef {ReturnType<typeof makeLiving>} Living */
+
+/** The position of the epoch with the fewest bits, whose weights are shown at first. @param {Model | null} life */
+function bestOf(life) {
+  const bits = life?.epochs.map((one) => one.bits) ?? [];
+  return bits.indexOf(Math.min(...bits));
+}
 
 /** The sums by their distance from the root, nearest first. @param {Model} life @returns {number[][]} */
 function groupsOf({ layers, root }) {

@@ -57,6 +57,7 @@ export function makeReaders(page) {
     const match = knownMatch(state.picture, hull, number(view.match));
     store.set({ view, hull, match, onlyChanging: view.any_step !== true });
     closingUp.restore(text(view.closeup));
+    living.restore(view.beliefs === true);
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();
     if (opens) slides.align();

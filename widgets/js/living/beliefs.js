@@ -35,7 +35,7 @@ function leafPicture(model, layer, unit) {
 
 /**
  * What each unit and each term says without any evidence.
- * @param {Model} model @returns {{prior: ReturnType<typeof downward>, mass: number, mixed: Pictures[]}}  `mass`: the logarithm of the sum over everything
+ * @param {Model} model @returns {{prior: ReturnType<typeof downward>, logs: Units, mass: number, mixed: Pictures[]}}  `mass`: the logarithm of the sum over everything
  */
 export function dream(model) {
   const logs = upward(
@@ -74,7 +74,7 @@ export function dream(model) {
       own.push(pictures);
     }
   });
-  return { prior: downward(model, logs), mass: logs[model.root][0], mixed };
+  return { prior: downward(model, logs), logs, mass: logs[model.root][0], mixed };
 }
 
 /** The shares of the terms of a unit without evidence. @param {Model} model @param {Layer} layer @param {number} unit @param {Units} logs @param {number} at */

@@ -1,12 +1,13 @@
 /** A small circuit from its JSON, a `LivingView`, and its values: up from the evidence, down from the root. */
 
-import { asDict, dictOf, like, number, text } from "../shared/reading.js";
+import { asDict, dictOf, like, list, number, text } from "../shared/reading.js";
 
 /**
  * @typedef {{kind: string, inputs: number[], units: number, at: number, variable: number, reads: number[]}} Layer
  * @typedef {{name: string, states: number, span: number[]}} Variable
  * @typedef {{missing: string, note: string, image: number[], variables: Variable[], layers: Layer[], root: number,
- *   cells: Map<string, number>, numbers: Float64Array, examples: {label: string, x: number[]}[]}} Model
+ *   cells: Map<string, number>, numbers: Float64Array, examples: {label: string, x: number[]}[],
+ *   epochs: {epoch: number, bits: number, numbers: Float64Array}[]}} Model  `epochs`: its numbers while it learned
  * @typedef {Float64Array[]} Units  a number for each unit of each layer
  * @typedef {(number | null)[]} Evidence  the value of each variable; null if it is unknown
  */
@@ -23,6 +24,7 @@ const readAll = like({
   root: 0,
   examples: [readExample],
 });
+const readEpoch = like({ epoch: 0, bits: 0 });
 
 /** Bytes from base64. @param {any} packed */
 const bytesOf = (packed) => Uint8Array.from(atob(text(packed)), (letter) => letter.charCodeAt(0));
@@ -57,7 +59,8 @@ export function readModel(value) {
   const raw = asDict(value);
   if (!Object.keys(raw).length) return null;
   const cells = new Map(Object.entries(dictOf(number)(raw.cells)));
-  return { ...readAll(raw), cells, numbers: readNumbers(raw) };
+  const epochs = list(raw.epochs).map((one) => ({ ...readEpoch(one), numbers: readNumbers(one) }));
+  return { ...readAll(raw), cells, numbers: readNumbers(raw), epochs };
 }
 
 const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
@@ -187,9 +190,9 @@ export function marginal(model, variable, logs, units) {
   return found;
 }
 
-/** Draw a position by its share. @param {ArrayLike<number>} shares */
-export function drawn(shares) {
-  let left = Math.random() * Array.from(shares).reduce((sum, share) => sum + share, 0);
+/** Draw a position by its share. @param {ArrayLike<number>} shares @param {() => number} [random] */
+export function drawn(shares, random = Math.random) {
+  let left = random() * Array.from(shares).reduce((sum, share) => sum + share, 0);
   let last = 0; // rounding may leave a rest after the last one
   for (let at = 0; at < shares.length && left > 0; at += 1) {
     if (shares[at] > 0) last = at;
@@ -197,6 +200,51 @@ export function drawn(shares) {
   }
   return last;
 }
+
+/** Numbers from 0 to 1 that are the same each time. @param {number} seed */
+export function repeatable(seed) {
+  let state = seed + 1;
+  return () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+}
+
+/**
+ * A row drawn from the circuit: a unit of each layer that takes part, from the root to the inputs.
+ * @param {Model} model @param {Units} logs of all unknown @param {() => number} random @returns {Evidence}
+ */
+export function dreamed(model, logs, random) {
+  /** @type {Evidence} */
+  const row = model.variables.map(() => null);
+  /** @param {number} at @param {number} unit */
+  function visit(at, unit) {
+    const layer = model.layers[at];
+    const { kind, inputs, reads, variable, units } = layer;
+    if (kind === "sum") {
+      const below = inputs.flatMap((input) => [...logs[input]]);
+      const first = layer.at + unit * below.length;
+      let term = drawn(
+        below.map((log, number) => Math.exp(model.numbers[first + number] + log - logs[at][unit])),
+        random,
+      );
+      for (const input of inputs) {
+        const count = logs[input].length;
+        if (term < count) return visit(input, term);
+        term -= count;
+      }
+    } else if (kind === "product") {
+      inputs.forEach((input, number) => visit(input, reads.length ? reads[unit * inputs.length + number] : unit));
+    } else if (kind === "table") {
+      const { states } = model.variables[variable];
+      const shares = Float64Array.from({ length: states }, (_, x) => Math.exp(leafLog(model, layer, unit, x)));
+      row[variable] = drawn(shares, random);
+    } else if (kind === "gaussian")
+      row[variable] = model.numbers[layer.at + unit] + normal(random) * model.numbers[layer.at + units + unit];
+  }
+  visit(model.root, 0);
+  return row;
+}
+
+/** A normal number. @param {() => number} random */
+const normal = (random) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
 /**
  * Draw a value of an unknown variable; null if no layer reads it.
@@ -214,6 +262,5 @@ export function sampled(model, variable, logs, units) {
   if (at < 0) return null;
   const layer = model.layers[at];
   const unit = drawn(units[at]);
-  const normal = Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
-  return model.numbers[layer.at + unit] + normal * model.numbers[layer.at + layer.units + unit];
+  return model.numbers[layer.at + unit] + normal(Math.random) * model.numbers[layer.at + layer.units + unit];
 }

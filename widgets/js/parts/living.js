@@ -18,7 +18,7 @@ const BRUSHES = [
 ];
 
 /** @param {import("../graph.js").Page} page */
-export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living }) {
+export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living, epochs }) {
   const switching = textButton("Beliefs", () => living.toggle(), {
     "aria-pressed": "false",
     title: "Show in each cell what its layer believes; paint on the inputs (b)",
@@ -70,19 +70,19 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     "section",
     { class: "ce-living", "aria-label": "What the circuit believes" },
     controls,
-    said,
+    epochs.element,
+    h("div", { class: "ce-living-words" }, said, note),
     strip,
-    note,
   );
 
-  /** The circuit that the examples belong to. @type {import("../living/model.js").Model | null} */
-  let drawn = null;
+  /** The examples that are drawn. */
+  let drawn = /** @type {import("../living/model.js").Model["examples"] | null} */ (null);
 
   function drawExamples() {
     const { life } = state;
-    if (life === drawn) return;
-    drawn = life;
     const examples = life?.examples ?? [];
+    if (examples === drawn) return;
+    drawn = examples;
     picks.replaceChildren(
       ...examples.map(({ label }, number) =>
         textButton(label, () => living.pick(number), { title: `Observe ${label}` }),
@@ -235,6 +235,7 @@ export const STYLE = `
 .ce-living-lines{display:flex;gap:12px;align-items:center;margin-left:auto}
 .ce-living-lines span{display:inline-flex;gap:4px;align-items:center;white-space:nowrap}
 .ce-root input.ce-living-given{width:72px;height:28px;padding:0 6px;font:inherit;color:inherit;background:var(--ce-panel);border:1px solid var(--ce-control);border-radius:6px}
+.ce-living-words{display:flex;flex-wrap:wrap;justify-content:space-between;gap:2px 16px}
 .ce-living-said,.ce-living-note{margin:0;font-size:12.5px}
 .ce-living-units{height:70px;max-width:100%;align-self:flex-start}
 `;

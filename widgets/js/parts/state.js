@@ -23,7 +23,7 @@ import { list, number, text } from "../shared/reading.js";
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/reading.js").Values | null, run: number, running: boolean,
  *   life: import("../living/model.js").Model | null, alive: boolean, evidence: import("../living/model.js").Evidence,
- *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush,
+ *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush, epoch: number,
  * }} State
  * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
@@ -87,6 +87,7 @@ export const initialState = (palette) => ({
   evidence: [],
   believed: null,
   brush: "ink",
+  epoch: -1,
 });
 
 /** The compact form, for notebooks. @param {Readonly<State>} state */

@@ -9,6 +9,7 @@ import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as LANES } from "../shared/lanes.js";
 import { STYLE as SPLITTING } from "../shared/splitting.js";
 import { STYLE as BUFFERS } from "./buffers.js";
+import { STYLE as EPOCHS } from "./epochs.js";
 import { STYLE as FILM } from "./film.js";
 import { STYLE as FOOT } from "./foot.js";
 import { STYLE as FRAME, SYSTEM_STYLE } from "./frame.js";
@@ -91,6 +92,7 @@ export const STYLE = [
   MINIMAP,
   HINT,
   LIVING,
+  EPOCHS,
   LOADING,
   INSPECTOR,
   TABLE,

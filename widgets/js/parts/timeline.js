@@ -164,7 +164,17 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
 
   return {
     element,
-    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress", "view", "guess", "picture"]),
+    reads: /** @type {const} */ ([
+      "steps",
+      "step",
+      "options",
+      "palette",
+      "progress",
+      "view",
+      "guess",
+      "picture",
+      "alive",
+    ]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const shown = framesShown();
@@ -174,6 +184,7 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
       element.hidden =
         (!drawn && !undrawn) ||
         (Boolean(state.picture?.score) && !isTimed) || // a score shows the calls
+        (state.alive && !state.progress) || // what is believed has its room
         state.options.film === false ||
         state.options.stepper === false ||
         isAsking(state) ||
