@@ -46,6 +46,7 @@ from explorer.views.details import (
 from explorer.views.fold_level import (
     fold_level as fold_level,
     fold_levels as fold_levels,
+    fold_sections as fold_sections,
     missed_folds as missed_folds,
 )
 from explorer.views.index import TraceIndex as TraceIndex
@@ -101,6 +102,7 @@ from explorer.views.recording import (
 )
 from explorer.views.request import PatternTrial as PatternTrial
 from explorer.views.static_svg import static_svg as static_svg
+from explorer.views.step_details import step_details as step_details
 from explorer.views.steps import (
     calls_of as calls_of,
     film as film,

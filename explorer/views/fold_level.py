@@ -6,7 +6,7 @@ from explorer.errors import UnknownNameError
 from explorer.trace import FoldGroup, type_title
 from explorer.views.index import NodeRead, TraceIndex
 from explorer.views.words import bytes_text, plural
-from explorer_widgets.schema import VERSION, FoldGroupView, FoldLevelView, TableView
+from explorer_widgets.schema import VERSION, FoldGroupView, FoldLevelView, SectionView, TableView
 
 READS = {
     "view": "all slices are read in place, in order; nothing is copied",
@@ -49,6 +49,34 @@ def missed_folds(index: TraceIndex, nodes: Sequence[int] | None = None) -> Table
         if nodes is None or set(miss.nodes) & set(nodes)
     ]
     return {"columns": ["node", "other node", "layers", "why not folded together"], "rows": rows}
+
+
+def fold_sections(index: TraceIndex, layers: Sequence[int]) -> list[SectionView]:
+    """Return the fold key of these layers if they are one group, and whether the last two of them were folded together.
+
+    The layers may be folded ones, or layers before they were folded.
+    """
+    group = _group_with(index, layers[-1]) if layers else None
+    found: list[SectionView] = []
+    if group is not None and set(layers) <= {group.node, *group.members}:
+        view = _group_view(group, index.reads.get(group.node))
+        read = f"Reads by {view['read']}: {view['reason']}." if view["read"] else "Reads the data."
+        missed = [f"Not folded with #{row[1]}: {row[3]}." for row in missed_folds(index, [group.node])["rows"]]
+        rows = [*view["key"], ["layers", str(len(group.members))]]
+        found.append({"heading": f"Fold key of level {group.level}", "rows": rows, "lines": [read, *missed]})
+    if len(layers) > 1:
+        before = {group.node: group.members[0] for group in index.groups}
+        one, other = (before.get(layer, layer) for layer in layers[-2:])
+        try:
+            reason = index.trace.why_not_folded(one, other).reason
+        except UnknownNameError:  # nothing was folded yet, or these are no layers
+            return found
+        found.append({"heading": "Folded together?", "rows": [], "lines": [f"#{one} and #{other}: {reason}"]})
+    return found
+
+
+def _group_with(index: TraceIndex, layer: int) -> FoldGroup | None:
+    return next((group for group in index.groups if layer == group.node or layer in group.members), None)
 
 
 def _group_view(group: FoldGroup, read: NodeRead | None) -> FoldGroupView:

@@ -37,15 +37,21 @@ RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
 """Names of the actions of a picture; the last one is a prefix of a pattern's name."""
 
 
-def step_title(index: TraceIndex, step: int) -> str:
-    """Return `Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered from 0, as in the trace."""
+def step_name(index: TraceIndex, step: int) -> str:
+    """Return `Step 3 of 10: fuse, round 1`. Steps are numbered from 0, as in the trace."""
     entry = index.step(step)
     words = ": ".join(filter(None, (step_words(entry), rules_text(index, entry))))
+    return f"Step {step} of {len(index.trace.steps) - 1}: {words}"
+
+
+def step_title(index: TraceIndex, step: int) -> str:
+    """Return the name of a step and its outcome: `Step 3 of 10: fuse, round 1, 4 of 4 matches`."""
+    entry = index.step(step)
     says_calls = (
         index.trace.level.grouping == "score" and entry.matches and not entry.pairs
     )  # its sentence counts these
     outcome = "" if says_calls else _outcome(entry)
-    return f"Step {step} of {len(index.trace.steps) - 1}: {words}, {outcome}".rstrip(", ")
+    return f"{step_name(index, step)}, {outcome}".rstrip(", ")
 
 
 def step_words(step: Step) -> str:

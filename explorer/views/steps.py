@@ -12,7 +12,7 @@ from explorer.trace import Step, StepCheck, outcome_text, parse_path
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order
-from explorer.views.messages import rules_text, step_title, step_words
+from explorer.views.messages import rules_text, step_name, step_title, step_words
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
 from explorer.views.states import folds_of
@@ -52,6 +52,7 @@ def steps(
             {
                 "index": step.index,
                 "path": step.path,
+                "name": step_name(index, step.index),
                 "title": step_title(index, step.index),
                 "label": ": ".join(filter(None, (_names(step)[-1], rules_text(index, step)))),
                 "groups": _names(step)[:-1],
@@ -108,7 +109,7 @@ def hide_results(shown: Sequence[StepView], after: int) -> list[StepView]:
         known = step.copy()
         known.pop("frame", None)
         known.pop("scenes", None)
-        known["title"] = f"Step {step['index']} of {len(shown) - 1}: {parse_path(step['path']).words}"
+        known["name"] = known["title"] = f"Step {step['index']} of {len(shown) - 1}: {parse_path(step['path']).words}"
         known["summary"], known["error"] = "hidden until the question is answered", ""
         known["layers"], known["folds"] = shown[after]["layers"], shown[after]["folds"]
         known["matches"] = known["near_misses"] = 0

@@ -162,11 +162,10 @@ def fold(host: Host) -> None:
     host.see(".ce-sentence", "64 equal Sum layers of level 1 become one: 86 calls → 23.")
     host.read(".ce-plate-calls", "1 call", "64 → 1 call", "16 calls")
     host.read(".ce-frame[aria-current=step] b", "23 calls after")
-    host.read(".ce-runs span", "before", "86 calls", "after", "23 calls")
     host.page.keyboard.press("ArrowLeft")
     host.see(".ce-sentence", "149 calls → 86")
     host.read(".ce-plate-calls", "64 → 1 call", "64 calls", "16 calls")
-    host.look(".ce-plates", ".ce-film", ".ce-sentence", ".ce-timeline", cells=("input", "sum", "fused"))
+    host.look(".ce-plates", ".ce-film", ".ce-sentence", cells=("input", "sum", "fused"))
 
 
 def look_closer(host: Host) -> None:
@@ -182,15 +181,16 @@ def look_closer(host: Host) -> None:
     host.press(CLOSEUPS["values"])
     panel.get_by_title("7", exact=True).click()
     host.see(".ce-closeup", "The output is −182.85 after each of these 6 steps.")
-    bar = panel.get_by_role("separator", name="Height of the close-up")
-    bar.focus()
-    heights: list[float] = []
-    for key in ("PageDown", "ArrowUp", "PageUp"):
+    beside = host.root.locator(".ce-side .ce-closeup").count() > 0
+    part, size = ("inspector", "width") if beside else ("close-up", "height")
+    host.root.get_by_role("separator", name=f"{size.capitalize()} of the {part}").focus()
+    sizes: list[float] = []
+    for key in ("PageDown", "ArrowLeft" if beside else "ArrowUp", "PageUp"):
         host.page.keyboard.press(key)
-        heights.append(panel.evaluate("panel => panel.getBoundingClientRect().height"))
-    assert heights == sorted(set(heights)), "each key makes the close-up higher than the one before"
-    panel.get_by_role("button", name="Make the close-up smaller").click()
-    assert panel.evaluate("panel => panel.getBoundingClientRect().height") < heights[-1]
+        sizes.append(panel.evaluate(f"panel => panel.getBoundingClientRect().{size}"))
+    assert sizes == sorted(set(sizes)), "each key makes the close-up larger than the one before"
+    host.root.get_by_role("button", name=f"Make the {part} smaller").click()
+    assert panel.evaluate(f"panel => panel.getBoundingClientRect().{size}") < sizes[-1]
 
 
 def ask_the_lens(host: Host) -> None:
@@ -230,7 +230,7 @@ def merge_products(host: Host) -> None:
     host.root.locator(".ce-frame").nth(1).click()
     host.see(".ce-plate-news", "was 2 × linear")
     host.see(".ce-sentence", "2 × linear becomes linear + split_with_sizes")
-    host.look(".ce-plates", ".ce-film", ".ce-sentence", ".ce-timeline", cells=("matmul",))
+    host.look(".ce-plates", ".ce-film", ".ce-sentence", cells=("matmul",))
 
 
 def watch_the_memory(host: Host) -> None:

@@ -63,13 +63,12 @@ def height_of(tool: "Locator") -> float:
 def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed(dashboard: Open) -> None:
     page = dashboard()
     assert page.wait_for_step(0)["caption"] == "170 layers compiled"
-    page.page.get_by_role("slider").first.focus()
+    page.page.locator(".ce-frame[tabindex='0']").first.focus()
     page.page.keyboard.press("ArrowRight")
     picture = page.wait_for_step(3)
     assert picture["title"] == "Step 3 of 11: fuse, round 1, 85 of 85 matches"
     matched = [hull["label"] for hull in picture["matches"] if "Candecomp" in hull["label"]]
     assert matched == ["Candecomp: 16 matches", "Candecomp: 4 matches", "Candecomp"]
-    page.wait(lambda: page.trait("step", "StepsPane") == 3, "the step in the tree")
     page.wait(lambda: "step=3" in page.page.url, "the link of the step")
 
     page.press("Side by side")
@@ -99,7 +98,7 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
 
 def test_back_and_forward_show_what_the_address_names(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
-    page.page.get_by_role("slider").first.focus()
+    page.page.locator(".ce-frame[tabindex='0']").first.focus()
     for step in (3, 6):
         page.page.keyboard.press("ArrowRight")
         page.wait(lambda step=step: page.page.url.endswith(f"circuit=conflict&step={step}"), "an entry for each step")
@@ -133,7 +132,7 @@ def test_an_address_that_is_not_as_the_page_writes_it_is_replaced(dashboard: Ope
     page.show("?circuit=conflict&step=77")
     page.wait(lambda: page.page.url.endswith("?circuit=conflict&step=12"), "the step that there is")
     assert page.page.evaluate("entries") == 1  # the reader's
-    page.page.get_by_role("slider").first.focus()
+    page.page.locator(".ce-frame[tabindex='0']").first.focus()
     page.page.keyboard.press("Home")
     page.wait(lambda: page.page.url.endswith("?circuit=conflict"), "the link of the step")
     assert page.page.evaluate("entries") == 2
@@ -141,7 +140,7 @@ def test_an_address_that_is_not_as_the_page_writes_it_is_replaced(dashboard: Ope
 
 def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     page = dashboard("?step=3")
-    page.tool("Why not")
+    page.page.keyboard.press("w")
     page.choose("Pattern", "SumCollapse")
     page.page.get_by_label("Draw its near misses on the graph").check()
     page.wait(lambda: any(h["kind"] == "near-miss" for h in page.picture()["hulls"]), "hulls of near misses")
@@ -152,34 +151,21 @@ def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     assert page.trait("selection") == [near]
 
 
-def test_the_levels_of_folding_show_their_groups_and_tables_and_ask_about_them(dashboard: Open) -> None:
-    page = dashboard("?step=7")
-    page.tool("Folds")
-    page.see("Level 0: 64 layers in 1 group")
-    page.page.get_by_role("slider").first.focus()
-    page.page.keyboard.press("ArrowRight")
-    picture = page.wait_for_step(8)
-    assert picture["caption"] == "64 layers folded into 1"
-    page.see("Level 1: 64 layers in 1 group")
-    page.see("Inputs of each slice: (folded layer, slice)")
-
-    page.tool("Predict")
-    page.press("Ask me")
-    page.wait(lambda: page.picture()["group_by"] == "none", "one box for each layer")
-    page.press("Check")
-    page.page.locator(".bad").first.wait_for(timeout=WAIT_MS)
-    page.press("Show the step")
-    page.wait_for_step(8)
-    assert page.picture()["group_by"] == "plates"
+def test_the_inspector_says_by_which_key_layers_were_folded_and_asks_about_two(dashboard: Open) -> None:
+    page = dashboard("?step=8")
+    page.page.locator(".ce-plate").nth(1).click()
+    page.see("Fold key of level 1")
+    page.page.locator(".ce-plate").nth(0).click(modifiers=["Shift"])
+    page.see("Folded together?")
 
 
 def test_another_strategy_and_a_step_switched_off_compile_the_circuit_again(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict&step=3")
-    page.tool("Conflicts")
-    page.see("2 matches lost a conflict in step 3")
+    page.tool("Pipeline")
     page.choose("Strategy", "first-match")
-    page.press("Use it")
+    page.press("Compile again")
     page.wait(lambda: "strategy=first-match" in page.page.url, "the trace of the other strategy")
+    page.tool("Details")
     page.see("was found first, so it wins")
 
     page.tool("Pipeline")
@@ -220,16 +206,16 @@ CLICK_IF_VISIBLE = "buttons => buttons.filter((one) => one.checkVisibility()).fo
 
 def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_graph(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
-    page.tool("Time")
+    page.tool("Measure")
     limit = page.page.get_by_label("Time limit, s")
     limit.fill("600")
     page.page.keyboard.press("Enter")
-    page.press("Measure")
+    page.press("Start measuring")
     cancel = page.page.get_by_role("button", name="Cancel", exact=True).first
     cancel.click(timeout=WAIT_MS)
     page.see("Cancelled")
     page.choose("Subject", "Optimized and folded, or not")
-    page.press("Measure")  # the first measurement has really ended, so this one does not wait for it
+    page.press("Start measuring")  # the first measurement has really ended, so this one does not wait for it
     page.wait(lambda: len(bars_of(page)) >= 3, "bars of the four modes")
     cancels = page.page.get_by_role("button", name="Cancel", exact=True)
     cancels.evaluate_all(CLICK_IF_VISIBLE)  # precise medians, which a busy machine may not reach, may have ended it
@@ -238,7 +224,7 @@ def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_gr
     limit.fill("40")
     page.page.keyboard.press("Enter")
     page.choose("Subject", "The layers of this step")
-    page.press("Measure")
+    page.press("Start measuring")
     page.wait(lambda: page.picture()["colour_by"] == "time", "the graph coloured by time")
     page.wait(lambda: any("value-" in look["fill"] for look in page.picture()["looks"]), "coloured boxes")
     see_half_bars(Host(page.page, page.page.locator(".ce-root").first))
@@ -283,14 +269,14 @@ def test_the_exported_page_steps_from_disk_and_foreign_uploads_are_refused(dashb
     page.see("unpacks to more than 64 MB")
     chooser.set_input_files(trace)
     page.wait(lambda: "circuit=mine.trace.json.gz" in page.page.url, "the uploaded trace")
-    page.tool("Time")
-    page.press("Measure")
+    page.tool("Measure")
+    page.press("Start measuring")
     page.see("compile it again first")
 
     opened = page.page.context.new_page()  # beside the dashboard, which would have to be loaded again
     opened.goto(exported.as_uri())
     opened.wait_for_selector(".ce-box")
-    opened.get_by_role("slider").focus()
+    opened.locator(".ce-frame[tabindex='0']").focus()
     opened.keyboard.press("ArrowRight")
     assert opened.evaluate("() => circuitExplorer.model.get('step')") == 3
 

@@ -14,10 +14,10 @@ from tests.browser.conftest import MENU, Dashboard
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Dashboard]
-TITLES = tuple(tool.title for tool in TOOLS if tool is not OperatorsTool)
-EVERY_CONTROL = ("Cost", "Time", "Folds", "Pattern", "Pipeline")
+TITLES = tuple(tool.title for tool in TOOLS if tool is not OperatorsTool and tool.has_button)
+EVERY_CONTROL = ("Measure", "Query", "Pattern", "Pipeline")
 """Together they have every kind of control."""
-EVERY_COLOUR = ("Time", "Pattern")
+EVERY_COLOUR = ("Measure", "Pattern")
 """Together they have every colour."""
 COLOURS = "color-contrast"
 DRAWER = ".scrollable-vertical"
@@ -100,9 +100,8 @@ def test_graph_keeps_a_usable_height_at_200_percent_and_on_a_phone(
 ) -> None:
     page = dashboard("?step=3")
     resize(width, height)
-    options = page.page.get_by_role("button", name="Options")
+    options = page.page.get_by_role("button", name="Tools", exact=True)
     options.wait_for()  # the header has collapsed
-    page.wait(lambda: page.page.get_by_role("tree", name="Steps").is_visible() is False, "room for the graph")
     stage = page.page.locator(".ce-view").bounding_box()
     assert stage is not None
     assert stage["height"] >= min(240, height / 2)
@@ -110,10 +109,13 @@ def test_graph_keeps_a_usable_height_at_200_percent_and_on_a_phone(
     assert page.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
     options.click()
-    for name in ("Level", "Semiring", "Pipeline", "Device"):
-        box = page.page.get_by_role("combobox", name=name).bounding_box()
+    for field in (page.page.get_by_role("combobox", name="Level"), page.page.get_by_role("button", name="Files")):
+        box = field.bounding_box()
         assert box is not None
-        assert 0 <= box["x"] <= box["x"] + box["width"] <= width, name
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+    page.tool("Files")  # the page scrolls to it
+    page.see("Open a circuit, a trace or a checkpoint")
+    page.tool("Files")
     options.click()
     legend = page.page.locator("summary", has_text="Legend")
     legend.scroll_into_view_if_needed()
@@ -121,14 +123,11 @@ def test_graph_keeps_a_usable_height_at_200_percent_and_on_a_phone(
     legend.click()
     page.page.get_by_role("list", name="Legend").wait_for()
     legend.click()
-    page.tool("Files")  # the page scrolls to it
-    page.see("Open a circuit, a trace or a checkpoint")
-    page.tool("Files")
     assert settled(lambda: serious_violations(page.page), page.page) == []
 
     resize(1280, 800)
     options.wait_for(state="detached")
-    page.page.get_by_role("combobox", name="Semiring").wait_for()
+    page.page.get_by_role("button", name="Pipeline").wait_for()
 
 
 @pytest.mark.parametrize("titles", [("",), pytest.param(TITLES, marks=pytest.mark.fuzz)])
@@ -151,47 +150,6 @@ def test_every_open_menu_is_accessible(dashboard: Open, titles: tuple[str, ...])
             page.page.keyboard.press("Escape")
             page.page.locator(MENU).wait_for(state="detached")
     assert {menu: problems for menu, problems in found.items() if problems} == {}
-
-
-def test_the_tree_of_steps_works_by_keyboard_and_is_filtered(
-    dashboard: Open, resize: "Callable[[int, int], None]"
-) -> None:
-    page = dashboard()
-    resize(1600, 800)  # then it is beside the graph
-    search = page.page.get_by_role("searchbox", name="Filter steps")
-    search.focus()
-    page.page.keyboard.press("Tab")
-    assert page.page.evaluate(FOCUSED) == "compile"
-    for key, words in (
-        ("ArrowDown", "▸"),
-        ("ArrowRight", "▸"),
-        ("ArrowDown", "fuse"),
-        ("End", "level 3"),
-        ("ArrowUp", "level 2"),
-        ("ArrowLeft", "▸"),
-        ("ArrowLeft", "▸"),
-        ("Home", "compile"),
-    ):
-        page.page.keyboard.press(key)
-        assert page.page.evaluate(FOCUSED) == words, key
-    assert page.page.get_by_role("treeitem", name="Fold").get_attribute("aria-expanded") == "false"
-    assert page.trait("step") == 0
-    page.page.keyboard.press("ArrowDown")
-    page.page.keyboard.press("ArrowDown")
-    page.page.keyboard.press("ArrowDown")
-    page.page.keyboard.press("Enter")
-    page.wait_for_step(3)
-    assert page.page.get_by_role("treeitem", selected=True).inner_text().startswith("fuse")
-    tree = page.page.get_by_role("tree", name="Steps")
-    changing = tree.locator("[data-step]").count()
-    only = page.page.get_by_role("checkbox", name="changing steps only")
-    only.uncheck()
-    page.wait(lambda: tree.locator("[data-step]").count() > changing, "all steps, as the stepper has it")
-    only.check()
-    search.fill("level 2")
-    page.wait(lambda: tree.locator("[data-step]").count() == 1, "one step that fits")
-    tree.locator("[data-step]").click()
-    page.wait_for_step(9)
 
 
 @pytest.mark.fuzz

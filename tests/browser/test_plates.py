@@ -268,17 +268,17 @@ def place_of(element: "Locator") -> tuple[int, int, int, int]:
     return round(box["x"]), round(box["y"]), round(box["width"]), round(box["height"])
 
 
-def test_the_slider_stays_where_it_is_from_step_to_step(digits: Opener) -> None:
+def test_film_and_picture_stay_where_they_are_from_step_to_step(digits: Opener) -> None:
     page = digits(0)
-    slider = page.locator(".ce-slider")
-    places = [place_of(slider)]
+    parts = [page.locator(".ce-film"), page.locator(".ce-frame").nth(2), page.locator(".ce-main")]
+    places = [[place_of(part) for part in parts]]
     for step in (FUSE, FOLD, FOLDED):
         go(page, step)
-        places.append(place_of(slider))
+        places.append([place_of(part) for part in parts])
     page.get_by_role("button", name="Play").first.click()
     page.get_by_role("button", name="Pause").first.wait_for()
-    places.append(place_of(slider))
-    assert len(set(places)) == 1
+    places.append([place_of(part) for part in parts])
+    assert all(place == places[0] for place in places)
 
 
 def test_folding_closes_the_cells_up(digits: Opener) -> None:
@@ -328,6 +328,8 @@ def test_the_film_is_the_stepper_and_the_sentence_says_what_a_step_bought(digits
 
 def test_the_time_line_has_a_row_before_and_one_after_the_step(digits: Opener) -> None:
     page = digits(FOLD)
+    assert not page.locator(".ce-timeline").is_visible(), "the film shows the calls"
+    page.get_by_role("button", name="Slides").click()
     assert words(page, ".ce-runs span") == ["before", "86 calls", "after", "23 calls"]
     ends = page.eval_on_selector_all(
         ".ce-run path:last-child", "paths => paths.map((path) => path.getBBox()).map((b) => b.x + b.width)"
@@ -516,6 +518,6 @@ def test_paper_has_the_sentence_and_the_legend_but_no_controls(browser: "Browser
         assert len(page.evaluate(CONTROLS)) > 20
         page.emulate_media(media="print")
         assert page.evaluate(CONTROLS) == [*words(page, ".ce-frame"), "Diff"]
-        for part in (".ce-step-title", ".ce-sentence", ".ce-legend", ".ce-caption"):
+        for part in (".ce-step-title", ".ce-sentence", ".ce-legend"):
             assert page.locator(part).is_visible()
         assert page.locator(".ce-step-title").evaluate("(one) => one.scrollWidth <= one.clientWidth")

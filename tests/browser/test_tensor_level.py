@@ -32,13 +32,13 @@ def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(d
     page.wait(lambda: changing(page)[0] == "import", "a trace of the tensor level")
     titles = {node["title"] for node in page.picture()["nodes"]}
     assert {"softmax", "bmm", "log"} <= titles
-    page.page.get_by_role("slider").first.focus()
+    page.page.locator(".ce-frame[tabindex='0']").first.focus()
     page.page.keyboard.press("ArrowRight")
     first = next(step["index"] for step in json.loads(page.trait("steps"))[1:] if step["changed"])
     shown = page.wait_for_step(first)
     assert shown["matches"]
 
-    page.tool("Why not")
+    page.page.locator(".ce-root").first.press("w")
     page.choose("Pattern", "drop_same_shape")
     kinds = {node["id"]: node["title"] for node in page.picture()["nodes"]}
     seen = page.page.viewport_size or {"height": 0}
@@ -48,13 +48,13 @@ def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(d
     page.page.locator(f".ce-box[data-id='{asked}']").first.click()
     page.see(f"is {kinds[asked]}; drop_same_shape is tried at")
 
-    folds = page.page.get_by_role("button", name="Folds", exact=True)
-    assert folds.count() == 0, "only circuits are folded"
+    patterns = page.page.get_by_role("button", name="Pattern", exact=True)
+    assert patterns.count() == 0, "only layers are matched by such patterns"
     page.choose("Level", "compiled")
     page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
-    page.wait(lambda: folds.count() == 1, "the tool of circuits")
-    page.tool("Folds")
-    page.see("Which layers were folded")
+    page.wait(lambda: patterns.count() == 1, "the tool of circuits")
+    page.tool("Pattern")
+    page.see("MyPattern matches")
 
 
 def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) -> None:
@@ -115,7 +115,7 @@ def test_memory_of_a_program_is_drawn_and_asked_about_in_dashboard_and_page(dash
     last = len(opened.trace.steps) - 1
     assert outside_of_their_frames(page.page) == []
     before = buffers(page.page)
-    page.page.get_by_role("slider").first.focus()
+    page.page.locator(".ce-frame[tabindex='0']").first.focus()
     page.page.keyboard.press("End")
     page.wait_for_step(last)
     page.wait(lambda: buffers(page.page) != before, "buffers that have moved")
@@ -146,7 +146,7 @@ def test_kernel_calls_are_stepped_through_and_say_what_each_pass_bought(dashboar
     assert changing(page) == ["lower", "combine-tables", "depth-first", "slots"]
     titles = {"Table", "Sum", "Sum of products"}
     page.wait(lambda: {node["title"] for node in page.picture()["nodes"]} == titles, "the picture of kernel calls")
-    page.page.get_by_role("slider").first.focus()
+    page.page.locator(".ce-frame[tabindex='0']").first.focus()
     page.page.keyboard.press("ArrowRight")
     page.wait_for_step(2)
     page.see("Table + Sum becomes Table 64 times (combine-tables): 85 calls → 21")
@@ -154,9 +154,8 @@ def test_kernel_calls_are_stepped_through_and_say_what_each_pass_bought(dashboar
     page.wait_for_step(7)
     page.see("21 values share 8 slots of 16 KiB each")
     page.wait(lambda: len(buffers(page.page)) == 21, "a bar for each value")
-    page.tool("Why not")
+    page.page.locator(".ce-root").first.press("w")
     page.choose("Pattern", "split-products")
-    assert page.page.get_by_role("button", name="Folds", exact=True).count() == 0
     page.tool("Pipeline")
     listed = page.page.get_by_label("Passes, in order")
     page.wait(lambda: len(listed.inner_text().splitlines()) == 7, "the passes of kernel calls")

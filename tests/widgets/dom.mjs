@@ -19,7 +19,6 @@ class Element {
       checked: false,
       disabled: false,
     });
-    this.clientWidth = 900;
     this.clientHeight = 400;
     const properties = new Map();
     this.style = {
@@ -46,6 +45,13 @@ class Element {
   set textContent(words) {
     this.replaceChildren();
     this.words = String(words);
+  }
+  /** A view is wider than its pictures. */
+  get clientWidth() {
+    return this.measured ?? (this.getAttribute("class")?.startsWith("ce-root") ? 1200 : 900);
+  }
+  set clientWidth(width) {
+    this.measured = width;
   }
   getAttribute(name) {
     return this.attributes.get(name) ?? null;

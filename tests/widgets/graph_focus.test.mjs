@@ -81,22 +81,21 @@ test("on a canvas the focus goes to the heir too", async () => {
   close();
 });
 
-test("a button that gets disabled gives the focus to the slider", () => {
+test("a button that gets disabled gives the focus to the frame of the step", () => {
   const { root, document, model, close } = open();
   const next = root.button("Next step");
   next.focus();
   next.dispatch("click");
   assert.equal(model.get("step"), 2);
   assert.equal(next.disabled, true);
-  assert.equal(document.activeElement.getAttribute("type"), "range");
+  assert.equal(document.activeElement.getAttribute("data-frame"), "2");
   close();
 });
 
 test("the focus stays in the details while they are written again", async () => {
   const { box, root, document, model, close } = open();
   box("sum").dispatch("click");
-  const section = (heading) =>
-    root.of("ce-side")[0].childNodes.find((part) => part.getAttribute("data-heading") === heading);
+  const section = (heading) => root.of("ce-side")[0].all((part) => part.getAttribute("data-heading") === heading)[0];
   const details = (heading) =>
     json({ id: "sum", title: "Sum", sections: [{ heading, rows: [["a", "b"]], lines: [] }] });
   await model.put({ details: details("Why not") });

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { backendsOf, rowsOf } from "../../widgets/js/parts/timeline.js";
-import { makeRowLighting } from "../../widgets/js/controls/row_lighting.js";
 import { cellWords, describeBox } from "../../widgets/js/picture/words.js";
 import { barsElement, labelElement, layBars, layLabels, wordLines } from "../../widgets/js/plates/labels.js";
 import { platesScene } from "../../widgets/js/scenes/plates.js";
@@ -277,38 +276,6 @@ test("the description of a plate has its words in full", () => {
   const long = node("a", [1], [1], [0, 0, 1, 1]);
   Object.assign(long.plate, { calls: "1 call, 2 outputs", news: "was Hadamard + Sum" });
   assert.match(describeBox(read(long).boxes[0]), /, 1 call, 2 outputs, was Hadamard \+ Sum, level 0/);
-});
-
-test("a row of a table lights the cell of its layer, or of its slice when folded", () => {
-  const row = (layer) => {
-    const attributes = { "data-node": 9, "data-slice": 1, "data-layer": layer };
-    return { getAttribute: (name) => attributes[name] ?? null, focus: () => focused.push(layer) };
-  };
-  const [focused, listeners, lit] = [[], new Map(), []];
-  const doc = { addEventListener: (type, act) => listeners.set(type, act), removeEventListener: () => {} };
-  const tell = (type, part, more) => listeners.get(type)({ composedPath: () => [part], ...more });
-  const cells = [0, 0, 1, 1, 1, 0, 1, 1];
-  for (const picture of [read(node("a", [4, 5], [4, 5], cells), b), read(node("n9", [9], [0, 0], cells, 0))]) {
-    const state = { picture, options: { main: true } };
-    const ui = { doc, guard: (act) => act };
-    makeRowLighting({ ui, store: { state, set: (news) => lit.push([news.hover, news.cell]) } });
-    tell("pointermove", row(5));
-    tell("pointermove", {});
-    tell("pointermove", {});
-  }
-  assert.deepEqual(lit, [
-    ["a", 1],
-    ["", -1],
-    ["n9", 1],
-    ["", -1],
-  ]);
-  const last = row(7);
-  const first = Object.assign(row(5), { nextElementSibling: last, previousElementSibling: null });
-  const quiet = { preventDefault: () => {}, stopPropagation: () => {} };
-  tell("keydown", first, { key: "ArrowDown", ...quiet });
-  tell("keydown", first, { key: "ArrowUp", ...quiet });
-  assert.deepEqual(focused, [7]);
-  assert.deepEqual(lit.slice(4), [["n9", 1]]);
 });
 
 test("the time line has one unit: times of a device only if each row has one", () => {

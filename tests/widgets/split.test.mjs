@@ -6,7 +6,7 @@ import { makeSplit } from "../../widgets/js/shared/splitting.js";
 import { newDocument } from "./dom.mjs";
 
 /** A bar in a window of 1000 pixels that remembers. */
-function newSplit(stored = new Map(), lower = () => null) {
+function newSplit(stored = new Map(), part = () => null, across = false) {
   const [doc, scrolled] = [newDocument(), []];
   const localStorage = {
     getItem: (name) => stored.get(name) ?? null,
@@ -15,6 +15,7 @@ function newSplit(stored = new Map(), lower = () => null) {
   doc.defaultView = {
     ...doc.defaultView,
     innerHeight: 1000,
+    innerWidth: 1000,
     localStorage,
     getComputedStyle: () => ({ overflowY: "auto" }),
   };
@@ -22,7 +23,8 @@ function newSplit(stored = new Map(), lower = () => null) {
   const split = makeSplit(maker(doc), {
     name: "tool",
     words: "the tool",
-    lower,
+    part,
+    across,
     apply: (height) => heights.push(height),
   });
   const [grip, smaller, larger] = split.element.childNodes;
@@ -65,4 +67,17 @@ test("until a height was chosen, a bar moves from the height of what is below it
   tell(grip, "keydown", { key: "ArrowUp" });
   tell(grip, "keydown", { key: "ArrowUp" });
   assert.deepEqual(heights, ["24vh", "26vh"]);
+});
+
+test("a bar beside a column makes it wider and narrower", () => {
+  const { heights: widths, grip, larger, tell } = newSplit(new Map(), () => null, true);
+  assert.equal(grip.getAttribute("aria-label"), "Width of the tool");
+  tell(grip, "focus");
+  assert.equal(grip.getAttribute("aria-valuenow"), "38");
+  tell(grip, "pointerdown", { clientX: 600 });
+  tell(grip, "pointermove", { clientX: 560 });
+  tell(grip, "pointerup");
+  tell(grip, "keydown", { key: "ArrowRight" });
+  tell(larger, "click");
+  assert.deepEqual(widths, ["42vw", "40vw", "48vw"]);
 });

@@ -160,19 +160,6 @@ class TestDashboard:
         pane.show_picture(pictures()[1], coordinates(pictures()[1]), step=1)
         assert seen == [{"picture", "coordinates", "step"}]
 
-    def test_the_steps_are_a_tree_whose_step_the_reader_sets(self) -> None:
-        from explorer_widgets.dashboard import StepsPane
-
-        pane = StepsPane()
-        assert set(pane.param) >= {"steps", "step", "options"}
-        assert pane.sizing_mode == "stretch_width"
-        seen: list[set[str]] = []
-        pane.param.watch(lambda *events: seen.append({event.name for event in events}), ["steps", "step"])
-        pane.show_steps(steps(), 2)
-        assert seen == [{"steps", "step"}]
-        assert [step["index"] for step in json.loads(pane.steps)] == [0, 1, 2]
-        assert pane.step == 2
-
     def test_the_browser_model_is_invisible_and_counts_its_requests(self) -> None:
         from explorer_widgets.dashboard import BrowserHost
 
@@ -188,12 +175,11 @@ class TestDashboard:
         assert browser.copy == {"text": "import explorer", "n": 2}  # the same text is copied again
 
     def test_the_modules_are_served_as_they_are(self) -> None:
-        from explorer_widgets.dashboard import BarsPane, BrowserHost, GraphPane, StepsPane
-        from explorer_widgets.static import BARS, GRAPH, HOST, STEPS
+        from explorer_widgets.dashboard import BarsPane, BrowserHost, GraphPane
+        from explorer_widgets.static import BARS, GRAPH, HOST
 
         assert GraphPane._bundle_path == GRAPH
         assert BarsPane(bars())._bundle_path == BARS
-        assert StepsPane._bundle_path == STEPS
         assert BrowserHost._bundle_path == HOST
 
     def test_it_loads_no_widgets_of_jupyter(self) -> None:

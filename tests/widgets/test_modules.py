@@ -18,7 +18,7 @@ MODULES = sorted(HERE.glob("*.test.mjs"))
 def test_there_are_tests_of_the_modules() -> None:
     tested = [module.name.split(".")[0] for module in MODULES]
     graph = ["graph", "graph_focus", "graph_keys", "graph_parts", "graph_reading"]
-    views = ["bars", *graph, "host", "page", "question", "steps"]
+    views = ["bars", *graph, "host", "page", "question"]
     tools = ["derivation", "query"]
     plates = ["buffers", "closeup", "lens", "living", "picture", "plates", "score", "slides", "still"]
     assert tested == sorted([*views, *plates, *tools, "ahead", "ask", "camera", "split", "store", "theme"])

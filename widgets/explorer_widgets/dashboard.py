@@ -17,7 +17,7 @@ from explorer_widgets.schema import (
     StepView,
     ValuesView,
 )
-from explorer_widgets.static import BARS, DERIVATION, GRAPH, HOST, QUERY, STEPS
+from explorer_widgets.static import BARS, DERIVATION, GRAPH, HOST, QUERY
 
 SET_BY_USER = ("step", "selection", "view", "request")
 
@@ -134,24 +134,6 @@ class QueryPane(AnyWidgetComponent):
     def show_query(self, query: QueryView | None) -> None:
         """Draw the pad and the answers; nothing without a query."""
         self.query = "" if query is None else to_json(query)
-
-
-class StepsPane(AnyWidgetComponent):
-    """The steps of a trace as a tree; `step` changes when the user selects one."""
-
-    _bundle = STEPS
-
-    steps = param.String("[]")
-    step = param.Integer(0)
-    options = param.Dict({})
-
-    def __init__(self, **params: Any) -> None:
-        params.setdefault("sizing_mode", "stretch_width")
-        super().__init__(**params)
-
-    def show_steps(self, steps: Sequence[StepView], step: int) -> None:
-        """Set the steps of the tree."""
-        self.param.update(steps=to_json(list(steps)), step=step)
 
 
 class BrowserHost(AnyWidgetComponent):

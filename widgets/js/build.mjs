@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
 
-const VIEWS = ["ask", "bars", "derivation", "graph", "host", "page", "query", "question", "steps"];
+const VIEWS = ["ask", "bars", "derivation", "graph", "host", "page", "query", "question"];
 const HERE = dirname(fileURLToPath(import.meta.url));
 const STATIC = join(HERE, "..", "explorer_widgets", "static");
 const BANNER = "// Made from widgets/js/ by `npm run build` there: edit the sources, not this file.";

@@ -26,12 +26,11 @@ import { makeLiving } from "./controls/living.js";
 import { makePointing } from "./controls/pointing.js";
 import { makeReaders } from "./controls/readers.js";
 import { makeRequesting, makeSaving, makeStepping, makeTiming } from "./controls/stepping.js";
-import { makeRowLighting } from "./controls/row_lighting.js";
 import { makeSelecting } from "./controls/selecting.js";
 import { makeEpochs } from "./parts/epochs.js";
 import { makeFilm } from "./parts/film.js";
 import { makeFoot, makePager } from "./parts/foot.js";
-import { makeArrangement, makeFrame, makeRoom, makeToolSplit } from "./parts/frame.js";
+import { makeArrangement, makeFrame, makeRoom, makeSideSplit } from "./parts/frame.js";
 import { makeHelp } from "./parts/help.js";
 import { makeHint } from "./parts/hint.js";
 import { makeInspector } from "./parts/inspector.js";
@@ -75,8 +74,8 @@ const PARTS = {
   closingUp: makeClosingUp,
   living: makeLiving,
   pointing: makePointing,
-  stepper: makeStepper,
   film: makeFilm,
+  stepper: makeStepper,
   closeup: makeCloseup,
   timeline: makeTimeline,
   buffers: makeBuffers,
@@ -96,7 +95,7 @@ const PARTS = {
   frame: makeFrame,
   room: makeRoom,
   legend: makeLegend,
-  split: makeToolSplit,
+  split: makeSideSplit,
   pager: makePager,
   lens: makeLens,
   foot: makeFoot,
@@ -112,8 +111,8 @@ const DRAWN = /** @type {const} */ ([
     "frame",
     "room",
     "arrangement",
-    "stepper",
     "film",
+    "stepper",
     "timeline",
     "buffers",
     "slides",
@@ -121,17 +120,16 @@ const DRAWN = /** @type {const} */ ([
     "toolbar",
     "stage",
   ],
-  ...["search", "strip", "legend", "foot", "split", "pager", "lens", "inspector", "docking", "asking", "closeup"],
-  "epochs",
-  "livingBar",
+  ...["search", "strip", "legend", "foot", "pager", "lens", "inspector", "split", "docking", "asking", "closeup"],
+  ...["epochs", "livingBar"],
   ...["table", "help", "map", "loading"],
 ]);
 
 /**
  * @typedef {{[Name in keyof typeof PARTS]: ReturnType<(typeof PARTS)[Name]>}} Parts
  * @typedef {Parts & {ui: import("./parts/ui.js").Ui, store: Store, model: import("./shared/contract.js").Model, root: any,
- *   area: any, main: any, floating: any, settle(): void}} Page  `area`: of the pictures; `main`: what holds it; `floating`: for the modes
- *   where there is no toolbar; `settle`: the size of the view has changed
+ *   area: any, main: any, below: any, settle(): void}} Page  `area`: of the pictures; `main`: what holds it; `below`: for the close-up, if it
+ *   is below the picture; `settle`: the size of the view has changed
  */
 
 /** Minimum height of a window with room for a legend below the picture. */
@@ -155,36 +153,36 @@ function render({ model, el }) {
     onkeydown: guard((/** @type {any} */ event) => page.keys.press(event)),
   });
   const [area, main] = [h("div", { class: "ce-views" }), h("div", { class: "ce-main" })];
-  const floating = h("div", { class: "ce-float ce-modes" });
+  const below = h("div", { class: "ce-below" });
   /** While a host hides the view, it has no size: keep the last one. */
   function settle() {
     const roomy = (doc.defaultView?.innerHeight ?? ROOMY) >= ROOMY;
     store.set({ width: root.clientWidth || state.width, roomy });
     page.camera.settle();
   }
-  const page = /** @type {Page} */ ({ ui, store, model, root, area, main, floating, settle });
+  const page = /** @type {Page} */ ({ ui, store, model, root, area, main, below, settle });
   for (const [name, make] of Object.entries(PARTS)) Object.assign(page, { [name]: make(page) });
 
   const { camera, stage, hint, table, loading, focusing } = page;
   const { lens, inspector, help } = page;
   area.replaceChildren(
-    ...[stage.element, stage.empty, floating, page.zoom.element, page.map.element, hint.element, table.element],
+    ...[stage.element, stage.empty, page.zoom.element, page.map.element, hint.element, table.element],
     ...loading.elements,
   );
-  main.replaceChildren(area, lens.element, inspector.element, help.element);
-  const bottom = h("div", { class: "ce-bottom" }, page.legend.element, page.foot.element);
+  main.replaceChildren(area, lens.element, page.split.element, inspector.element, help.element);
+  const bottom = h("div", { class: "ce-bottom" }, page.toolbar.choosing, page.legend.element, page.foot.element);
   root.replaceChildren(
-    ...[page.slides.head, page.stepper.element, page.film.element, page.toolbar.element, page.strip.element, ui.wrong],
+    ...[page.slides.head, page.stepper.element, page.toolbar.element, page.strip.element, ui.wrong],
     ...[
       main,
       page.livingBar.element,
-      page.closeup.element,
+      page.below,
       page.timeline.element,
       page.buffers.element,
       bottom,
       page.slides.foot,
+      ui.live,
     ],
-    ...[page.split.element, ui.live],
   );
   store.add(focusing.before, ...DRAWN.map((name) => page[name]), focusing.after);
 
@@ -197,7 +195,6 @@ function render({ model, el }) {
       guard(() => store.set({ palette: paletteFor(doc, state.options.theme) })),
     ),
     page.keys.listenToPage(doc),
-    makeRowLighting(page),
     () => doc.removeEventListener(STOPPED, stop),
   ];
   doc.addEventListener(STOPPED, stop);

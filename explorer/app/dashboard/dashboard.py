@@ -12,10 +12,9 @@ import panel_material_ui as pmui
 from explorer.app.dashboard.background import Job, call_later, deliver
 from explorer.app.dashboard.measuring import TIMING
 from explorer.app.dashboard.panes.compare import ComparedNames
-from explorer.app.dashboard.panes.folds import CostStrip
 from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.tool import graph_options
-from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
+from explorer.app.dashboard.panes.tools import Tools
 from explorer.app.dashboard.panes.values import check_values, run_inputs
 from explorer.app.dashboard.workspace import Address, Workspace
 from explorer.app.session.library import Library
@@ -25,10 +24,13 @@ from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import MAX_ROUNDS, ViewState, missing_from
 from explorer.views import RUN_MORE, counterparts
-from explorer_widgets.dashboard import UNBOUNDED, GraphPane, StepsPane
+from explorer_widgets.dashboard import UNBOUNDED, GraphPane
 
-HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 1500
-"""Minimum widths of a window with room for all options in its header, and for the steps next to the graph."""
+HEADER_WIDTH = 1000
+"""Minimum width of a window with room for the tools in its header."""
+
+STAGE = {"flex": "1000 1 480px", "min-width": "min(100%, 320px)"}
+"""The style of the graph: beside it a tool is as wide as it wants, below it as wide as the page."""
 
 
 class Dashboard:
@@ -41,15 +43,15 @@ class Dashboard:
         self._deliver = partial(deliver, document)
         self.workspace = Workspace(session, library, self._deliver, self._show_job, self._open_tool)
         self.messages, self.browser = self.workspace.messages, self.workspace.browser
-        self.graph = GraphPane(options={**graph_options(""), "main": True})
+        self.graph = GraphPane(options={**graph_options(), "main": True})
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
-        self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
         self.compared = ComparedNames(self.workspace)
-        self.costs = CostStrip(self.workspace)
         self.header = Header(self.workspace)
-        self.drawer = Drawer(self.workspace, self._make_room)
+        self.tools = Tools(self.workspace, self._make_room)
         requests = {
-            "why-not": partial(self.drawer.open, "why-not"),
+            "why-not": partial(self.tools.open, "why-not"),
+            "check": partial(check_values, self.workspace),
+            "close-tool": partial(self.tools.open, ""),
             "timing": self.workspace.measuring.start_everything,
             "cancel": self.workspace.cancel,
             RUN_MORE: self._run_more,
@@ -59,12 +61,10 @@ class Dashboard:
         self.ahead = SendingAhead(session, self.graph.send_ahead, partial(call_later, document))
         self.graph.param.watch(lambda _: self.ahead.start(), "ready")
         self.other_link: GraphLink | None = None
-        self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
-        self.graph.param.watch(lambda event: self._filter_steps(event.new), "view")
         self.theme = pmui.Button(
             label="Theme", size="small", variant="outlined", on_click=lambda _: self.browser.flip_theme()
         )
-        self.more = pmui.Toggle(label="Options", size="small", variant="outlined")
+        self.more = pmui.Toggle(label="Tools", size="small", variant="outlined")
         self.options = pn.FlexBox(visible=False, sizing_mode="stretch_width", margin=(4, 8))
         self.more.param.watch(lambda event: self.options.param.update(visible=event.new), "value")
         self.browser.param.watch(lambda event: self._on_copy(event.new), "copied")
@@ -87,33 +87,28 @@ class Dashboard:
 
     def fill(self, page: pmui.Page) -> None:
         """Place the panes in a page."""
+        stage = pn.Column(self.compared.view, self.graphs, margin=0, styles={**UNBOUNDED, **STAGE})
         main = pn.Column(
             self.messages.view,
             self.options,
-            self.compared.view,
-            self.graphs,
-            self.costs.view,
-            self.drawer.buttons,
-            self.drawer.body,
+            pn.FlexBox(stage, self.tools.body, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED),
             self.browser,
             sizing_mode="stretch_width",
             margin=0,
             styles=UNBOUNDED,
         )
-        page.param.update(header=[*self.header.items, self.theme], sidebar=[self.steps], main=[main])
+        page.param.update(header=[*self.header.items, self.tools.buttons, self.theme], main=[main])
         self.browser.param.watch(lambda event: self._arrange(page, event.old, event.new), "width")
 
     def _arrange(self, page: pmui.Page, old: int, new: int) -> None:
-        """In a narrow window, move the options from the header to a row that a button opens, and close the steps."""
-        circuit, *others = self.header.items
+        """In a narrow window, move the tools from the header to a row that a button opens."""
+        circuit, *others = *self.header.items, self.tools.buttons
         self.header.circuit.width = min(CIRCUIT_WIDTH, max(110, new - 210))
         if (new < HEADER_WIDTH) != (0 < old < HEADER_WIDTH):
             is_narrow = new < HEADER_WIDTH
-            page.header = [circuit, self.more] if is_narrow else [*self.header.items, self.theme]
+            page.header = [circuit, self.more] if is_narrow else [circuit, *others, self.theme]
             self.options[:] = [*others, self.theme] if is_narrow else []
             self.more.value = False
-        if (new < SIDEBAR_WIDTH) != (0 < old < SIDEBAR_WIDTH):
-            page.sidebar_open = new >= SIDEBAR_WIDTH
 
     def close(self) -> None:
         """Cancel the work of a closed page, and free its traces."""
@@ -130,11 +125,6 @@ class Dashboard:
         session = self.workspace.session
         if names & {"trace", "step"}:
             self.messages.clear_note()
-        if names & {"trace", "checks", "hidden"}:
-            self.steps.show_steps(session.steps(), session.step)
-        elif "step" in names:
-            self.steps.step = session.step
-        self.costs.on_change(names)
         self.header.on_change(names)
         if names & {"trace"}:
             self.workspace.other = None  # whoever opens a trace opens the one to compare with, too
@@ -144,7 +134,7 @@ class Dashboard:
             self._show_other()
         if self.workspace.other is not None:
             self._follow(session, self.workspace.other, names)
-        self.drawer.on_change(names)
+        self.tools.on_change(names)
         if names & {"trace", "step", "selection", "look", "other", "closer"}:
             self.address.write()
 
@@ -163,7 +153,7 @@ class Dashboard:
             self._step_together(self.workspace.session, other)
             other.listen(partial(self._on_other_change, other))
         self.compared.show()
-        self._make_room(bool(self.drawer.open_name))
+        self._make_room(bool(self.tools.open_name))
 
     def _on_other_change(self, other: Session, names: frozenset[str]) -> None:
         """Apply the reader's actions in the right graph to the left one and to the link."""
@@ -221,7 +211,7 @@ class Dashboard:
     # ------------------------------------------------------------------ actions of the reader
 
     def _open_tool(self, name: str) -> None:
-        self.drawer.open(name)
+        self.tools.open(name)
 
     def _run_more(self) -> None:
         opened = self.workspace.session.opened
@@ -230,20 +220,8 @@ class Dashboard:
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
-            drawer = HEIGHT if is_open else ""
-            options = graph_options(drawer, narrow=self.workspace.other is not None)
-            pane.options = {
-                **options,
-                "main": pane is self.graph,
-                "tool": is_open,
-                "split": is_open and pane is self.graph,
-            }
-
-    def _filter_steps(self, view: dict[str, Any]) -> None:
-        """Let the tree of steps show the steps between which the arrow keys move."""
-        any_step = bool(view.get("any_step"))
-        if any_step != self.steps.options.get("any_step", False):
-            self.steps.options = {**self.steps.options, "any_step": any_step}
+            options = graph_options(tool=is_open, narrow=self.workspace.other is not None)
+            pane.options = {**options, "main": pane is self.graph}
 
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))

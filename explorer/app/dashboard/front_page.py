@@ -220,7 +220,7 @@ HEADER_STYLE = {
     ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
     ".MuiAppBar-root a": {"minHeight": 24},
     ".MuiAppBar-root .MuiToolbar-root > .MuiBox-root": {"overflowX": "auto", "paddingTop": "8px"},
-    "@media (max-width: 700px)": {".MuiAppBar-root a:has(.title)": {"display": "none !important"}},
+    "@media (max-width: 1100px)": {".MuiAppBar-root a:has(.title)": {"display": "none !important"}},
     # A Page reads `busy_indicator=None` as its default, a bar without a name that is always visible.
     ".MuiAppBar-root > .MuiLinearProgress-root": {"display": "none"},
 }

@@ -33,7 +33,7 @@ from explorer.app.session.opening import Opened, read_link
 from explorer.app.session.sending_ahead import open_drawn
 from explorer.app.session.view_state import ViewState, trace_of
 from explorer.errors import CircuitError
-from explorer_widgets.dashboard import BrowserHost, GraphPane, StepsPane
+from explorer_widgets.dashboard import BrowserHost, GraphPane
 
 
 def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
@@ -76,12 +76,10 @@ def _empty_page() -> pmui.Page:
         title=TITLE,
         site_url="./",  # relative: below the prefix of a server, or the path of a proxy
         theme_toggle=False,
-        sidebar_width=270,
-        sidebar_resizable=False,  # its handle works with the mouse only
         theme_config=THEMES,
         busy_indicator=None,
         sx=HEADER_STYLE,
-        template=page_template((pmui.Page, GraphPane, StepsPane, BrowserHost)),
+        template=page_template((pmui.Page, GraphPane, BrowserHost)),
     )
     with edit_readonly(page):
         page.busy = False

@@ -103,7 +103,9 @@ class GraphLink:
     def _details(self) -> DetailsView | None:
         session = self.session
         found = session.details()
-        if found is None or session.state.closer.closeup != PARAMETERS:
+        if found is None:
+            return session.step_details()
+        if session.state.closer.closeup != PARAMETERS:
             return found
         nodes, before = session.boxes[found["id"]], session.look.mode == "before"
         return add_parameters(session.index, session.step, nodes, self.slice, found, before=before)
@@ -145,7 +147,7 @@ class GraphLink:
             view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
             self._clicked, view["layers"] = session.layers, list(session.layers)
             host.show_state(session.step, session.selection, view)
-        if names & {"trace", "step", "look", "selection", "times", "hidden", "closer"}:
+        if names & {"trace", "step", "look", "selection", "times", "checks", "hidden", "closer"}:
             host.show_details(self._details())
         if names & {"trace", "values"}:
             host.show_values(session.values)

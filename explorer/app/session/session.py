@@ -25,6 +25,7 @@ from explorer.views import (
     cost_strip,
     counterparts,
     details,
+    fold_sections,
     heat_at,
     hide_results,
     main_lane,
@@ -32,6 +33,7 @@ from explorer.views import (
     picture,
     roofs_at,
     slide_at,
+    step_details,
     steps,
 )
 from explorer_widgets.schema import DetailsView, SectionView, StepView, ValuesView
@@ -349,12 +351,18 @@ class Session:
         found = details(
             self.index, self.step, nodes, times=times, roofs=roofs, lane=lane, before=before, plate=boxes[box]
         )
+        if self.opened.trace.level.has_folds:
+            found["sections"] += fold_sections(self.index, self.selected_layers)
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section.get("name") in KNOWN_BEFORE]
             found.pop("closeup", None)
         if len(nodes) < len(boxes[box]):
             found["layer"] = nodes[0]
         return {**add_code(self.index, self.step, boxes[box], found, before=before), "id": box}
+
+    def step_details(self) -> DetailsView | None:
+        """The details of the step, for the inspector while nothing is selected; None while a question hides them."""
+        return step_details(self.index, self.step, self.costs()) if self.hidden_after is None else None
 
     def costs(self) -> SectionView:
         """The statistics of the state that is shown, its measured times and the difference of its output."""

@@ -25,8 +25,7 @@ import explorer
 from explorer.app.dashboard import dashboard
 from explorer.app.dashboard.dashboard import Dashboard
 from explorer.app.dashboard.page import make_page
-from explorer.app.dashboard.panes import folds
-from explorer.app.dashboard.panes.tables import table_html
+from explorer.app.dashboard.panes import measure
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
@@ -82,73 +81,99 @@ def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place:
     level = made.workspace.session.opened.tensor.level
     opened = made.workspace.session.opened
     supported = [tool for tool in TOOLS if level in tool.supported_levels and tool.supports(opened)]
-    assert list(made.drawer.buttons.options.values()) == [tool.name for tool in supported]
+    assert list(made.tools.buttons.options.values()) == [tool.name for tool in supported if tool.has_button]
     for tool in supported:
-        made.drawer.open(tool.name)
+        made.tools.open(tool.name)
         assert errors_of(made) == ""
-        assert (made.drawer.open_name, made.drawer.body.visible) == (tool.name, True)
-        assert made.drawer.buttons.value == [tool.name]
+        assert (made.tools.open_name, made.tools.body.visible) == (tool.name, True)
+        assert made.tools.buttons.value == [tool.name] * tool.has_button
         made.workspace.session.select([next(iter(made.workspace.session.boxes))])
         for step in (0, last, min(place.step, last)):
             made.workspace.session.go(step)
             assert errors_of(made) == "", (tool.name, step)
-        made.drawer.open("")
-        assert (made.drawer.open_name, made.drawer.body.visible, made.drawer.buttons.value) == ("", False, [])
+        made.tools.open("")
+        assert (made.tools.open_name, made.tools.body.visible, made.tools.buttons.value) == ("", False, [])
 
 
 def test_the_button_of_the_open_tool_closes_it_and_another_one_changes_it() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard"))
-    made.drawer.buttons.value = ["cost"]
-    assert made.drawer.open_name == "cost"
-    made.drawer.buttons.value = ["cost", "folds"]
-    assert (made.drawer.open_name, made.drawer.buttons.value) == ("folds", ["folds"])
-    made.drawer.buttons.value = []
-    assert (made.drawer.open_name, made.drawer.body.visible) == ("", False)
+    made.tools.buttons.value = ["measure"]
+    assert made.tools.open_name == "measure"
+    made.tools.buttons.value = ["measure", "compare"]
+    assert (made.tools.open_name, made.tools.buttons.value) == ("compare", ["compare"])
+    made.tools.buttons.value = []
+    assert (made.tools.open_name, made.tools.body.visible) == ("", False)
 
 
 @pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
 def test_an_open_tool_says_its_purpose_at_the_level_that_is_opened() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program")))
-    made.drawer.open("pipeline")
+    made.tools.open("pipeline")
 
     def said() -> str:
-        return " ".join(part.object for part in made.drawer.body if isinstance(part, pn.pane.HTML))
+        return " ".join(part.object for part in made.tools.content if isinstance(part, pn.pane.HTML))
 
     assert "Which passes run" in said()
-    assert "Not at level program: Conflicts" in said()
+    assert "Not at level program: Pattern" in said()
     layers = ViewState(circuit="blackboard")
     made.workspace.session.open(open_state(made.workspace.library, layers), layers)
-    made.drawer.on_change(frozenset({"trace"}))
+    made.tools.on_change(frozenset({"trace"}))
     assert "Which rules apply" in said()
     assert "Not at level" not in said()
 
 
 def test_the_cost_of_a_program_is_its_memory_first() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program")))
-    made.drawer.open("cost")
-    tool: Any = made.drawer._tools["cost"]
-    assert tool.stat.value == "peak_bytes"
+    made.tools.open("measure")
+    tool: Any = made.tools._tools["measure"]
+    assert tool.cost.stat.value == "peak_bytes"
 
 
-def test_the_graph_leaves_the_height_of_an_open_tool_which_a_bar_changes() -> None:
+def test_an_open_tool_is_beside_the_graph_which_keeps_its_height_and_its_legend() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard"))
-    made.drawer.open("cost")
-    height = made.drawer.body.styles["height"]
-    assert height.startswith("var(--explorer-tool-height,")
-    assert f"- {height}" in made.graph.options["height"]
-    assert made.graph.options["split"] is True
-    made.drawer.open("")
-    assert "explorer-tool-height" not in made.graph.options["height"]
-    assert made.graph.options["split"] is False
+    height = made.graph.options["height"]
+    made.tools.open("measure")
+    assert "var(--explorer-side-width," in made.tools.body.styles["flex"]
+    assert (made.graph.options["tool"], made.graph.options["height"]) == (True, height)
+    assert "legend" not in made.graph.options
+    made.graph.request = {"name": "close-tool", "n": 1}
+    assert (made.graph.options["tool"], made.tools.body.visible) == (False, False)
+
+
+def test_why_not_opens_on_request_without_a_button() -> None:
+    made = Dashboard(Library(), ViewState(circuit="blackboard"))
+    made.graph.request = {"name": "why-not", "n": 1}
+    assert (made.tools.open_name, made.tools.buttons.value, made.tools.body.visible) == ("why-not", [], True)
+
+
+def test_the_inspector_shows_costs_and_conflicts_of_a_step_without_a_selection() -> None:
+    made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
+    sections = {section["heading"]: section for section in json.loads(made.graph.details)["sections"]}
+    assert ["calls", "9 (−3)"] in sections["Cost"]["rows"]
+    reason = "largest-match: equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins"
+    assert [row[1] for row in sections["Conflicts"]["rows"]] == [reason] * 2
+
+
+def test_the_inspector_shows_the_fold_key_and_why_two_layers_are_apart() -> None:
+    made = Dashboard(Library(), ViewState(circuit="near-misses", step=11))  # level 1 was folded
+    session = made.workspace.session
+    groups = [group for group in session.opened.trace.fold_groups() if group.level == 1]
+    session.select_nodes([groups[0].node])
+    found = json.loads(made.graph.details)["sections"]
+    (key,) = (section for section in found if section["heading"] == "Fold key of level 1")
+    assert ["layers", str(len(groups[0].members))] in key["rows"]
+    session.select_nodes([group.node for group in groups[:2]])
+    found = json.loads(made.graph.details)["sections"]
+    assert any(section["heading"] == "Folded together?" and section["lines"] for section in found)
 
 
 def test_a_tool_that_raises_reports_it_and_the_page_keeps_working(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("<b>on purpose</b>")
 
     made = Dashboard(Library(), ViewState(circuit="blackboard"))
-    monkeypatch.setattr("explorer.app.dashboard.panes.folds.fold_levels", broken)
-    made.drawer.buttons.value = ["folds"]
+    monkeypatch.setattr("explorer.app.dashboard.panes.measure.stat_bars", broken)
+    made.tools.buttons.value = ["measure"]
     messages = errors_of(made)
     assert "Something went wrong in the explorer itself: ZeroDivisionError: &lt;b&gt;on purpose&lt;/b&gt;" in messages
     assert "<summary>Report</summary>" in messages
@@ -158,18 +183,18 @@ def test_a_tool_that_raises_reports_it_and_the_page_keeps_working(monkeypatch: p
     assert (errors_of(made), made.messages.view.visible) == ("", False)
 
 
-def test_actions_in_the_drawing_and_the_tree_update_everything() -> None:
+def test_actions_in_the_drawing_update_everything() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits"))
     made.graph.step = 3
-    assert (made.steps.step, json.loads(made.graph.picture)["step"]) == (3, 3)
-    made.steps.step = 8
+    assert (made.workspace.session.step, json.loads(made.graph.picture)["step"]) == (3, 3)
+    made.workspace.session.go(8)
     assert (made.graph.step, json.loads(made.graph.picture)["step"]) == (8, 8)
     made.graph.view = {"mode": "nonsense"}
     assert "no mode named" in errors_of(made)
     assert made.workspace.session.look == DisplayOptions()
 
 
-@pytest.mark.parametrize("name", ["circuit", "level", "preset"])
+@pytest.mark.parametrize("name", ["circuit", "level"])
 def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The page sends back each value of a control, so a value that is set for a moment would be chosen again."""
     delivered: Queue[Callable[[], None]] = Queue()
@@ -178,7 +203,7 @@ def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest
     control = getattr(made.header, name)
     values: list[str] = []
     control.param.watch(lambda event: values.append(event.new), "value")
-    control.value = chosen = {"circuit": "hmm", "level": "tensor", "preset": "handbook"}[name]
+    control.value = chosen = {"circuit": "hmm", "level": "tensor"}[name]
     wait_for_work(made.workspace, delivered)
     assert values == [chosen]
 
@@ -200,8 +225,8 @@ def test_only_a_circuit_from_a_file_can_be_compiled_again(folder: Path) -> None:
     explorer.record(gallery.load_named("blackboard"), level="program").save(folder / "p.trace.json")
     for name, disabled in (("c.trace.json", False), ("p.trace.json", True)):
         made = Dashboard(Library(folder), ViewState(circuit=name))
-        made.drawer.open("files")
-        assert made.drawer._tools["files"].again.disabled is disabled  # type: ignore[attr-defined]
+        made.tools.open("files")
+        assert made.tools._tools["files"].again.disabled is disabled  # type: ignore[attr-defined]
 
 
 @pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
@@ -210,14 +235,14 @@ def test_a_module_has_no_options_of_a_compiler(tmp_path: Path) -> None:
     trace.save(tmp_path / "t.trace.json")
     for library, name in ((Library(tmp_path), "t.trace.json"), (Library(built={"m.py:build": trace}), "m.py:build")):
         made = Dashboard(library, ViewState(circuit=name))
-        assert not made.header.semiring.visible
-        assert not made.header.preset.visible
         assert made.header.level.disabled
-        made.drawer.open("pipeline")
-        assert made.drawer._tools["pipeline"].passes.run.disabled  # type: ignore[attr-defined]
+        made.tools.open("pipeline")
+        assert not made.tools._tools["pipeline"].of_compiler.visible  # type: ignore[attr-defined]
+        assert made.tools._tools["pipeline"].passes.run.disabled  # type: ignore[attr-defined]
         assert errors_of(made) == ""
     made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("tensor")))
-    assert made.header.semiring.visible
+    made.tools.open("pipeline")
+    assert made.tools._tools["pipeline"].of_compiler.visible  # type: ignore[attr-defined]
     assert not made.header.level.disabled
 
 
@@ -241,8 +266,8 @@ def test_what_a_link_names_and_the_trace_lacks_is_said(state: ViewState, said: s
 
 def test_timing_a_loaded_trace_is_refused_with_a_reason(folder: Path) -> None:
     made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
-    made.drawer.open("time")
-    made.drawer._tools["time"].start.param.trigger("clicks")  # type: ignore[attr-defined]
+    made.tools.open("measure")
+    made.tools._tools["measure"].time.start.param.trigger("clicks")  # type: ignore[attr-defined]
     assert "compile it again first" in errors_of(made)
 
 
@@ -300,45 +325,19 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list
     return calls
 
 
-def test_folds_and_costs_are_drawn_once_for_each_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_costs_are_drawn_once_for_each_change(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Dashboard(Library(), ViewState(circuit="near-misses"))
-    session = made.workspace.session
-    drawn, bars = count_calls(monkeypatch, folds, "missed_folds"), count_calls(monkeypatch, folds, "stat_bars")
-    made.drawer.open("cost")
+    bars = count_calls(monkeypatch, measure, "stat_bars")
+    made.tools.open("measure")
+    made.workspace.session.go(3)
     assert len(bars) == 1
-    made.drawer.open("folds")
-    tool: Any = made.drawer._tools["folds"]
-    assert len(drawn) == 1
-    step = next(step for step in session.opened.trace.steps if step.folds and step.folds[0].level != tool.level.value)
-    session.go(step.index)
-    assert (tool.level.value, len(drawn)) == (step.folds[0].level, 2)
-    tool.level.value = 0
-    tool.level.value = 1
-    assert len(drawn) == 4
-    first, second = tool.group.options.values()
-    tool.group.value = second
-    assert len(drawn) == 5
-    session.select_nodes([first])
-    assert (tool.group.value, len(drawn)) == (first, 6)
-
-
-def test_a_chosen_fold_group_stays_when_checks_and_times_arrive() -> None:
-    made = Dashboard(Library(), ViewState(circuit="near-misses", step=11))  # level 1 was folded
-    session = made.workspace.session
-    made.drawer.open("folds")
-    tool: Any = made.drawer._tools["folds"]
-    first, second = tool.group.options.values()
-    session.select_nodes([first])
-    tool.group.value = second
-    session.add_findings(checks={}, times={})
-    assert tool.group.value == second
 
 
 def test_why_not_says_where_no_pattern_was_tried() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits", step=11))
-    made.drawer.open("why-not")
+    made.tools.open("why-not")
     made.workspace.session.select([next(iter(made.workspace.session.boxes))])
-    tool = made.drawer._tools["why-not"]
+    tool = made.tools._tools["why-not"]
     assert "was never tried while node" in tool.answer.object  # type: ignore[attr-defined]
     assert errors_of(made) == ""
 
@@ -415,8 +414,8 @@ def test_a_second_trace_is_shown_and_removed(workspace: Any) -> None:
 
 def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
     made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
-    made.drawer.open("why-not")
-    tool: Any = made.drawer._tools["why-not"]
+    made.tools.open("why-not")
+    tool: Any = made.tools._tools["why-not"]
     made.workspace.session.select_nodes([5])
     assert tool.pattern.value == "Candecomp"  # it matched, but lost the conflict
     made.workspace.session.select_nodes([6])
@@ -429,8 +428,8 @@ def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
 
 def test_why_not_follows_whether_near_misses_are_drawn() -> None:
     made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
-    made.drawer.open("why-not")
-    tool: Any = made.drawer._tools["why-not"]
+    made.tools.open("why-not")
+    tool: Any = made.tools._tools["why-not"]
     session = made.workspace.session
     session.select_nodes([6])
     plain = session.state
@@ -449,8 +448,8 @@ def test_why_not_follows_whether_near_misses_are_drawn() -> None:
 def test_why_not_has_no_near_misses_without_patterns() -> None:
     options = CompilerOptions(optimize=False, fold=False)
     made = Dashboard(Library(), ViewState(circuit="conflict", options=options))
-    made.drawer.open("why-not")
-    tool: Any = made.drawer._tools["why-not"]
+    made.tools.open("why-not")
+    tool: Any = made.tools._tools["why-not"]
     tool.pattern.param.update(options=[], value=None)
     tool.show.value = True
     assert (tool.show.value, made.workspace.session.look.near_misses) == (False, None)
@@ -458,8 +457,8 @@ def test_why_not_has_no_near_misses_without_patterns() -> None:
 
 def test_why_not_answers_about_the_clicked_layer() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits"))
-    made.drawer.open("why-not")
-    tool: Any = made.drawer._tools["why-not"]
+    made.tools.open("why-not")
+    tool: Any = made.tools._tools["why-not"]
     session = made.workspace.session
     box, nodes = next((box, nodes) for box, nodes in session.boxes.items() if len(nodes) == 16)
     session.select([box], [nodes[13]])
@@ -475,8 +474,8 @@ def test_why_not_answers_about_the_clicked_layer() -> None:
 
 def test_why_not_begins_with_the_pass_that_is_shown() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program"), step=5))
-    made.drawer.open("why-not")
-    tool: Any = made.drawer._tools["why-not"]
+    made.tools.open("why-not")
+    tool: Any = made.tools._tools["why-not"]
     graph = made.workspace.session.opened.trace.graph_at(5)
     product = next(node for node, record in graph.nodes.items() if record.title == "bmm")
     made.workspace.session.select_nodes([product])
@@ -484,52 +483,12 @@ def test_why_not_begins_with_the_pass_that_is_shown() -> None:
     assert "bmm is not elementwise" in tool.answer.object
 
 
-def headings(details: str) -> set[str]:
-    """The headings of the inspector."""
-    return {section["heading"] for section in json.loads(details)["sections"]} if details else set()
-
-
-def test_answer_is_nowhere_while_a_question_is_asked_and_the_view_is_restored() -> None:
-    made = Dashboard(Library(), ViewState(circuit="digits", step=8, look=DisplayOptions(mode="before")))
-    session = made.workspace.session
-    made.drawer.open("predict")
-    tool: Any = made.drawer._tools["predict"]
-    tool.choice.value = next(text for text in tool.choice.options if "fold" in text)
-    drawn: list[tuple[int, set[str]]] = []
-    made.graph.param.watch(lambda event: drawn.append((session.step, headings(event.new))), "details")
-    session.select([next(iter(session.boxes))])
-    assert "Lineage" in headings(made.graph.details)
-    drawn.clear()
-    tool.begin.clicks += 1
-    assert session.step == 7
-    assert drawn[0][0] == 8, "the details are hidden before the picture changes"
-    assert all(shown <= {"Node", "Numbers"} for _, shown in drawn)
-    later = [json.dumps(step) for step in json.loads(made.steps.steps)[8:]]
-    assert later
-    assert all('"frame"' not in step for step in later), "the film would tell the answer"
-    assert all("became" not in step and "hidden until the question is answered" in step for step in later)
-    session.select([next(iter(session.boxes))])
-    found = session.details()
-    assert found is not None
-    assert {section["heading"] for section in found["sections"]} <= {"Node", "Numbers"}
-    tool.check.clicks += 1
-    drawn.clear()
-    tool.reveal.clicks += 1
-    assert (session.step, session.look.mode, session.hidden_after) == (8, "before", None)
-    assert drawn[0][0] == 7
-    assert "Lineage" in drawn[0][1], "the details are complete again"
-    assert "hidden until" not in made.steps.steps
-    tool.begin.clicks += 1
-    made.drawer.open("")
-    assert (session.step, session.look.mode, session.hidden_after) == (8, "before", None)
-
-
 def test_both_sides_of_a_comparison_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     delivered: Queue[Callable[[], None]] = Queue()
     monkeypatch.setattr(dashboard, "deliver", lambda document, action: delivered.put(action))
     made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
-    made.drawer.open("compare")
-    tool: Any = made.drawer._tools["compare"]
+    made.tools.open("compare")
+    tool: Any = made.tools._tools["compare"]
     assert not made.compared.view.visible
 
     def compare(options: CompilerOptions) -> tuple[str, str, str]:
@@ -559,9 +518,9 @@ def test_a_closed_page_keeps_no_trace() -> None:
     place = ViewState(circuit="conflict", options=CompilerOptions(seed=5))
     made = Dashboard(Library(), place)
     for tool in TOOLS:
-        made.drawer.open(tool.name)
+        made.tools.open(tool.name)
         made.workspace.session.go(3)
-    made.drawer.open("")
+    made.tools.open("")
     jobs = (made.workspace.quiet_background, made.workspace.drawing_background, made.workspace.background)
     while any(one.job for one in jobs):
         threading.Event().wait(0.01)
@@ -569,10 +528,3 @@ def test_a_closed_page_keeps_no_trace() -> None:
     made.close()
     gc.collect()
     assert trace() is None
-
-
-def test_rows_of_an_index_table_name_their_cell_and_the_first_is_a_stop_of_tab() -> None:
-    table = table_html({"columns": ["slice", "layer"], "rows": [["0", "64"], ["1", "65"]]}, slices_of=256)
-    assert '<tr data-node="256" data-slice="0" data-layer="64" tabindex="0">' in table
-    assert '<tr data-node="256" data-slice="1" data-layer="65" tabindex="-1">' in table
-    assert "<tr><th" in table_html({"columns": ["slice"], "rows": [["0"]]})

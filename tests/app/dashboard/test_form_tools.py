@@ -21,8 +21,8 @@ pn.extension()
 @pytest.fixture
 def tool() -> PatternTool:
     made = Dashboard(Library(), ViewState(circuit="conflict", step=2))
-    made.drawer.open("pattern")
-    tool = made.drawer._tools["pattern"]
+    made.tools.open("pattern")
+    tool = made.tools._tools["pattern"]
     assert isinstance(tool, PatternTool)
     return tool
 
@@ -93,8 +93,8 @@ def test_a_parameter_is_a_chain_of_nodes_with_conditions(tool: PatternTool) -> N
 @pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
 def test_an_entry_of_a_pipeline_is_changed_by_its_controls_but_not_by_showing_it() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program")))
-    made.drawer.open("pipeline")
-    tool: Any = made.drawer._tools["pipeline"]
+    made.tools.open("pipeline")
+    tool: Any = made.tools._tools["pipeline"]
     form = tool.passes
     first, second = (replace(entry, on=i == 0) for i, entry in enumerate(form.draft.entries[:2]))
     strange = replace(first, config=replace(first.config, modes=()))  # no choice of the control shows it

@@ -121,8 +121,8 @@ def test_a_pipeline_is_read_in_the_background_and_refused_with_a_message(monkeyp
     made = Dashboard(Library(), ViewState(circuit="conflict", tensor=TensorOptions(TENSOR)))
     delivered: Queue[Callable[[], None]] = Queue()
     made.workspace.background._deliver = delivered.put
-    made.drawer.open("pipeline")
-    tool = made.drawer._tools["pipeline"]
+    made.tools.open("pipeline")
+    tool = made.tools._tools["pipeline"]
     assert isinstance(tool, PipelineTool)
     form = tool.passes
     threads: list[threading.Thread] = []

@@ -86,8 +86,10 @@ class StepView(TypedDict):
 
     index: int
     path: str
+    name: NotRequired[str]
+    """`Step 7 of 23: fuse, round 1`; the title without the outcome."""
     title: str
-    """The text of the slider: `Step 7 of 23: fuse, round 1, 12 of 1038 matches`."""
+    """What a frame of the film is called: `Step 7 of 23: fuse, round 1, 12 of 1038 matches`."""
     label: NotRequired[str]
     """Its name in the tree of steps, under the headings `groups`, outermost first."""
     groups: NotRequired[list[str]]

@@ -138,7 +138,11 @@ export function makeCloseup({ ui, store: { state }, closingUp: actions }) {
   const { make, h, button, textButton, guard } = ui;
   const title = h("h2");
   const choose = Object.entries(PARTS).map(([name, words]) => textButton(words, () => actions.choose(name)));
-  const choices = h("div", { class: "ce-group", role: "group", "aria-label": "Parts of the close-up" }, choose);
+  const choices = h(
+    "div",
+    { class: "ce-group ce-closeup-parts", role: "group", "aria-label": "Parts of the close-up" },
+    choose,
+  );
   const sentence = h("p", { class: "ce-closeup-sentence" });
   const body = h("div", { class: "ce-closeup-body" });
   const toggle = button("Show the close-up", "panel", actions.toggle);
@@ -146,7 +150,7 @@ export function makeCloseup({ ui, store: { state }, closingUp: actions }) {
   const split = makeSplit(make, {
     name: "closeup",
     words: "the close-up",
-    lower: () => element,
+    part: () => element,
     apply: (height) => element.style.setProperty("--ce-closeup-height", height),
   });
   const content = h("div", { class: "ce-closeup-content" }, bar, body);
@@ -239,6 +243,7 @@ export function makeCloseup({ ui, store: { state }, closingUp: actions }) {
       "options",
       "palette",
       "width",
+      "side",
       "hover",
       "cell",
       "slice",
@@ -277,8 +282,14 @@ export function makeCloseup({ ui, store: { state }, closingUp: actions }) {
 export const STYLE = `
 .ce-closeup{flex:none;display:flex;flex-direction:column;max-height:min(var(--ce-closeup-height,46vh),70%);border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
 .ce-closeup.ce-open{height:var(--ce-closeup-height,auto)}
+.ce-below{display:contents}
+.ce-root .ce-side .ce-closeup{max-height:none;height:auto;border:0;margin:0 -12px 8px}
+.ce-side :is(.ce-closeup .ce-split,.ce-closeup-bar>button){display:none}
+.ce-side .ce-closeup h2{flex:1 0 100%;font-size:13px}
+.ce-side .ce-closeup-content{overflow:visible}
 .ce-closeup-content{flex:1;min-height:0;overflow:auto;padding:2px 12px 8px}
 .ce-closeup-bar{display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px}
+.ce-closeup-parts{flex-wrap:wrap;gap:4px 2px}
 .ce-closeup h2{font-size:14px;font-weight:650;margin:0;color:inherit}
 .ce-closeup-sentence{flex:1 1 340px;margin:0;font-size:13px}
 .ce-closeup-bar>button{margin-left:auto}

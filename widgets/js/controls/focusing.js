@@ -26,7 +26,7 @@ export function heirOf(id, before, after) {
  * Two parts: `before` all others it notes what has the focus, `after` all others it moves a lost focus.
  * @param {import("../graph.js").Page} page
  */
-export function makeFocusing({ store, root, stage, stepper }) {
+export function makeFocusing({ store, root, stage, stepper, film }) {
   const { state } = store;
   const reads = /** @type {(keyof State)[]} */ (Object.keys(state));
   /** The element of the view that had the focus, and its box. @type {any} */
@@ -76,8 +76,8 @@ export function makeFocusing({ store, root, stage, stepper }) {
       follows = state.selection.includes(box) || (follows && state.selection.length > 0);
     if (!active) return;
     if (!box) {
-      const steps = stepper.element.contains(active) && !stepper.slider.disabled;
-      if (isLost()) (steps ? stepper.slider : stage).focus("");
+      const steps = stepper.element.contains(active) && !state.stopped;
+      if (isLost()) (steps ? film : stage).focus("");
       return;
     }
     const target = changed.has("picture") || changed.has("selection") ? successor(was) : box;

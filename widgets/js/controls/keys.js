@@ -4,7 +4,7 @@ import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/near.js";
 import { SECTIONS } from "../parts/inspector.js";
-import { isAlive, isCompact, isDrawer, isPresenting } from "../parts/state.js";
+import { hasAllTools, isAlive, isCompact, isDrawer, isPresenting } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
 /** @import { Picture } from "../picture/types.js" */
@@ -14,7 +14,6 @@ export function makeKeys(page) {
   const { store, root, stage, camera, stepping, selecting, search, inspector, help, hint, slides, timing } = page;
   const { announce, guard } = page.ui;
   const { setMode } = page.requesting;
-  const { slider } = page.stepper;
   const { state } = store;
 
   /** The box that has the focus, or else the first. @param {Picture} picture */
@@ -66,7 +65,7 @@ export function makeKeys(page) {
     _: () => camera.zoom(1 / ZOOM_STEP),
     f: () => camera.focusOrFit(),
     "/": () => {
-      if (isCompact(state)) store.set({ showSide: true });
+      if (!hasAllTools(state)) inspector.open();
       search.focus();
     },
     d: () => setMode(text(state.view.mode, "diff") === "diff" ? "after" : "diff"),
@@ -86,7 +85,7 @@ export function makeKeys(page) {
    * @returns {boolean} whether the key was used
    */
   function act({ key, shiftKey, target }, graph, pressing) {
-    const [vertical, way] = [key === "ArrowUp" || key === "ArrowDown", key === "ArrowUp" ? 1 : -1];
+    const vertical = key === "ArrowUp" || key === "ArrowDown";
     if (key === "ArrowLeft" || key === "ArrowRight") {
       stepping.walk(key === "ArrowLeft" ? -1 : 1, shiftKey || !state.onlyChanging);
     } else if (key === "Home") stepping.goTo(0);
@@ -96,8 +95,7 @@ export function makeKeys(page) {
       if (graph) camera.fit();
       else stepping.setPlaying(!state.playing);
     } else if (graph && vertical) return moveFocus(key === "ArrowUp" ? "up" : "down");
-    else if (vertical && target === slider) stepping.walk(way);
-    else if (PAGES[key] && target === slider) stepping.walk(PAGES[key]);
+    else if (PAGES[key] && page.film.element.contains(target)) stepping.walk(PAGES[key]);
     else if (graph && key === "Enter") return enter(shiftKey);
     else if (state.options.letter_keys === false || !Object.hasOwn(letters, key)) return false;
     else return letters[key](graph) !== false;
@@ -141,7 +139,7 @@ export function makeKeys(page) {
   return { press, listenToPage };
 }
 
-/** What the keys that move a slider by a tenth do here: to the next step. @type {Record<string, number>} */
+/** What these keys do on the film: to the next step. @type {Record<string, number>} */
 const PAGES = { PageUp: 1, PageDown: -1 };
 
 /** The element that has the focus, also in a shadow root. @param {any} event */

@@ -4,24 +4,18 @@ import { list } from "../shared/reading.js";
 import { saveTraits } from "../shared/traits.js";
 
 const PLAY_MS = 1400;
-/** The slider tells the host where it is only when it rests. */
-const LAZY_MS = 80;
 
 /** @param {import("../graph.js").Page} page */
 export function makeStepping({ ui: { timers }, store, saving: { save, setView }, loading, ahead }) {
   const { state } = store;
 
-  /** @param {number} to @param {boolean} [lazily] */
-  function goTo(to, lazily = false) {
+  /** @param {number} to */
+  function goTo(to) {
     const next = Math.min(state.steps.length - 1, Math.max(0, to));
     if (next === state.step || next < 0 || state.options.stepper === false || state.stopped) return;
     if (state.hull) setView({ hull: "", match: 0 }); // a match is one of its step
     store.set({ step: next, hull: "", match: 0 });
-    if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
-    else {
-      timers.cancel("step");
-      save({ step: next });
-    }
+    save({ step: next });
     if (!ahead.show()) loading.expect();
   }
 
@@ -38,13 +32,6 @@ export function makeStepping({ ui: { timers }, store, saving: { save, setView },
 
   /** @param {number} way @param {boolean} [any] */
   const walk = (way, any) => goTo(nextOf(way, any));
-
-  /** To a step, or to the nearest one that changes something or failed. @param {number} to where the slider is */
-  function slideTo(to) {
-    const stops = state.steps.filter(({ changed, error }) => changed || error).map(({ index }) => index);
-    const byDistance = (/** @type {number} */ a, /** @type {number} */ b) => Math.abs(a - to) - Math.abs(b - to);
-    goTo(state.onlyChanging && stops.length ? stops.sort(byDistance)[0] : to, true);
-  }
 
   /** To the last step that changes something or failed, or to the very last. */
   function goToEnd() {
@@ -68,7 +55,7 @@ export function makeStepping({ ui: { timers }, store, saving: { save, setView },
     else timers.after("play", PLAY_MS, tick);
   }
 
-  return { goTo, nextOf, slideTo, goToEnd, walk, setPlaying };
+  return { goTo, nextOf, goToEnd, walk, setPlaying };
 }
 /** @typedef {ReturnType<typeof makeStepping>} Stepping */
 

@@ -1,150 +1,215 @@
-/** The film: a frame for each step that changed something, and the sentence of the step below it. */
+/**
+ * The film, which is the stepper: a frame for each step that changed something, as wide as its gain, so that the calls
+ * become a staircase, and ticks between them for steps that changed nothing.
+ */
 
 import { laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
-import { isAsking } from "./state.js";
+import { classes, focusedIn } from "../shared/elements.js";
+import { itemsOf, largest } from "./film_items.js";
+import { smallPlates } from "./small_plates.js";
+import { isAsking, isCompact, isPresenting, isTold } from "./state.js";
 
 /**
  * @import { Step } from "../picture/types.js"
- * @import { Make } from "../shared/elements.js"
- * @import { Palette } from "../shared/theme.js"
  * @import { Changed } from "./state.js"
+ * @import { Frame, Item } from "./film_items.js"
  */
 
-/** @param {import("../graph.js").Page} page */
-export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { goTo } }) {
-  const { h } = make;
-  const frames = h("div", {
-    class: "ce-frames",
-    role: "group",
-    "aria-label": "Film: the steps that changed something",
-  });
-  const sentence = h("p", { class: "ce-sentence" });
-  const element = h("div", { class: "ce-film", hidden: true }, frames, sentence);
-  /** @type {Map<number, any>} */
-  let buttons = new Map();
+/** The width of a frame that shows its number, and what the buttons beside the film need, in pixels. */
+const [FRAME, BUTTONS] = [30, 260];
+/** The share of the width that is equal for all frames. */
+const EQUAL = 0.5;
+/** The lowest stair, in percent. */
+const LEAST = 4;
 
-  function drawFrames() {
-    const shown = state.steps.filter((step) => step.frame);
-    const most = Math.max(1, ...shown.map((step) => countOf(step.frame)));
-    const longest = Math.max(0, ...shown.flatMap((step) => Object.values(step.frame?.times || {})));
-    buttons = new Map(shown.map((step) => [step.index, frameButton(step, most, longest)]));
-    frames.replaceChildren(...buttons.values());
+/** @param {import("../graph.js").Page} page */
+export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { goTo }, root }) {
+  const { h } = make;
+  const element = h("div", { class: "ce-film", role: "group", "aria-label": "Film: the steps that changed something" });
+  /** The element of each step, and of the steps that changed nothing. @type {Map<number, any>} */
+  let marks = new Map();
+  /** The frame in the order of Tab: that of the step, or else the last one before it. @type {any} */
+  let stop = null;
+  /** What was drawn. @type {any[]} */
+  let drawn = [];
+
+  /** How many frames have room. */
+  const room = () => Math.max(8, Math.floor((state.width - BUTTONS) / FRAME));
+
+  function drawItems() {
+    const { steps, step } = state;
+    const told = isTold(state);
+    const items = itemsOf(steps, room(), step);
+    const key = [
+      steps,
+      state.options,
+      state.palette,
+      isCompact(state),
+      ...items.map(({ frames }) => frames[0].step.index),
+    ];
+    if (key.length === drawn.length && key.every((one, at) => one === drawn[at])) return;
+    drawn = key;
+    const held = element.contains(focusedIn(root));
+    marks = new Map();
+    const frames = items.flatMap((item) => item.frames);
+    const scales = {
+      most: Math.max(1, ...frames.map(({ count }) => count)),
+      longest: Math.max(0, ...frames.flatMap(({ step: { frame } }) => Object.values(frame?.times || {}))),
+      gains: frames.reduce((sum, { gain }) => sum + gain, 0) || 1,
+      equal: EQUAL / items.length,
+      pictured: new Set(isCompact(state) ? [] : largest(frames)),
+    };
+    /** @param {Item} item */
+    const elementsOf = (item) => {
+      const frame = told ? toldFrame(item, scales) : plainFrame(item);
+      for (const one of item.frames) marks.set(one.step.index, frame);
+      return item.ticks.length ? [frame, ticksElement(item.ticks)] : [frame];
+    };
+    element.replaceChildren(...items.flatMap(elementsOf));
+    stop = null;
+    if (held) mark(true);
   }
 
-  /** @param {Step} step @param {number} most @param {number} longest */
-  function frameButton(step, most, longest) {
-    const frame = /** @type {NonNullable<Step["frame"]>} */ (step.frame);
-    const lanes = lanesOf(frame.times);
-    const bars = lanes.length
-      ? lanes.map((lane) => bar(laneClass(lane), frame.times[lane] / longest))
-      : [bar("ce-bar-of-calls", countOf(frame) / most)];
-    const measured = lanes.map((lane) => `${laneName(lane)} ${timeWords(frame.times[lane])}`).join(", ");
-    const noun = frame.calls === 1 ? "call" : "calls";
-    const time = lanes.length ? h("em", { text: timeWords(frame.times[lanes[0]]) }) : null;
-    return h(
-      "button",
-      {
-        type: "button",
-        class: `ce-frame${step.error || step.ok === false ? " ce-wrong" : ""}`,
-        title: [frame.label, frame.sentence, measured].filter(Boolean).join("\n"),
-        "data-frame": step.index,
-        onclick: guard(() => goTo(step.index)),
-      },
-      frame.plates.length ? smallPlates(make, frame.plates, state.palette) : null,
+  /** A frame that does not tell what its step does. @param {Item} item */
+  const plainFrame = ({ frames: [{ step }] }) =>
+    frameButton(step.index, { class: "ce-frame", "aria-label": `Step ${step.index} of ${state.steps.length - 1}` });
+
+  /** @param {number} index @param {Record<string, any>} attributes @param {any[]} children */
+  const frameButton = (index, attributes, ...children) =>
+    h("button", { type: "button", ...attributes, "data-frame": index, onclick: guard(() => goTo(index)) }, ...children);
+
+  /**
+   * @param {Item} item
+   * @param {{most: number, longest: number, gains: number, equal: number, pictured: ReadonlySet<Frame>}} scales
+   */
+  function toldFrame({ frames }, scales) {
+    const [first, last] = [frames[0], frames[frames.length - 1]];
+    const { step } = first;
+    const isRun = frames.length > 1;
+    const gain = frames.reduce((sum, frame) => sum + frame.gain, 0);
+    const grow = scales.equal + (1 - EQUAL) * (gain / scales.gains);
+    const { words, noun } = countWords(last);
+    const name = isRun ? `${frames.length} steps like ${step.title}` : step.title;
+    const lane = step.frame && lanesOf(step.frame.times)[0];
+    const time = lane && step.frame ? h("em", { text: timeWords(step.frame.times[lane]) }) : null;
+    const plates = (!isRun && scales.pictured.has(first) && step.frame?.plates) || [];
+    const attributes = {
+      class: classes("ce-frame", (step.error || step.ok === false) && "ce-wrong", isRun && "ce-run-of-frames"),
+      title: titleOf(frames),
+      style: `flex-grow:${grow.toFixed(4)}`,
+    };
+    return frameButton(
+      step.index,
+      attributes,
+      h("span", { class: "ce-stairs", "aria-hidden": "true" }, stairs(last, scales)),
+      plates.length ? smallPlates(make, plates, state.palette) : null,
+      h("span", { class: "ce-said", text: `${name}. ${words} ${noun}` }),
       h(
-        "b",
-        { text: frame.memory ? frame.memory[0] : frame.calls.toLocaleString("en-US") },
-        h("span", { class: "ce-said", text: frame.memory ? " of memory after" : ` ${noun} after` }),
-        time,
+        "span",
+        { class: "ce-frame-words", "aria-hidden": "true" },
+        h("b", {}, h("span", { text: words }), h("span", { class: "ce-said", text: ` ${noun} after` }), time),
+        h("span", { text: isRun ? `${first.family} ×${frames.length}` : (step.frame?.label ?? "") }),
       ),
-      h("span", { text: frame.label }),
-      ...bars,
     );
   }
 
-  /** A bar of the scale of all frames, which differ in width. @param {string} name @param {number} share */
-  const bar = (name, share) =>
-    h("i", { class: name, style: `width:calc(${Math.min(1, share).toFixed(3)} * var(--ce-longest))` });
+  /** The steps that changed nothing; a click shows the one below it. @param {Step[]} steps */
+  function ticksElement(steps) {
+    const ticks = steps.map((step) => {
+      const tick = h("i", { title: isTold(state) ? step.title : null, onclick: guard(() => goTo(step.index)) });
+      marks.set(step.index, tick);
+      return tick;
+    });
+    return h("span", { class: "ce-ticks", style: `flex-basis:${Math.min(4 * steps.length, 32)}px` }, ticks);
+  }
+
+  /** The bars of a frame: its measured times, or what it counts. @param {Frame} frame @param {{most: number, longest: number}} scales */
+  function stairs({ step: { frame }, count }, { most, longest }) {
+    const lanes = frame ? lanesOf(frame.times) : [];
+    const share = frame?.memory ? count / most : Math.log(1 + count) / Math.log(1 + most);
+    const times = lanes.map((lane) => stair(laneClass(lane), (frame?.times[lane] ?? 0) / longest));
+    return [stair("ce-stair", share), ...times];
+  }
+
+  /** @param {string} name @param {number} share */
+  const stair = (name, share) =>
+    h("i", { class: name, style: `height:${Math.max(LEAST, 100 * Math.min(1, share)).toFixed(1)}%` });
+
+  /** @param {boolean} [focuses] the frame that had the focus is gone */
+  function mark(focuses = false) {
+    const { step } = state;
+    const own = marks.get(step);
+    const isFrame = (/** @type {any} */ one) => one.getAttribute("data-frame") !== null;
+    for (const [index, one] of marks) if (index <= step && isFrame(one)) stop = one;
+    for (const one of new Set(marks.values())) {
+      if (one === own) one.setAttribute("aria-current", "step");
+      else one.removeAttribute("aria-current");
+      if (isFrame(one)) one.setAttribute("tabindex", one === stop ? "0" : "-1");
+    }
+    const active = focusedIn(root);
+    if (focuses || (active !== stop && element.contains(active))) stop?.focus();
+  }
 
   return {
     element,
-    reads: /** @type {const} */ (["steps", "step", "options", "palette"]),
-    /** @param {unknown} _ @param {Changed} changed */
-    draw(_, changed) {
-      if (changed.has("steps") || changed.has("palette")) drawFrames();
-      const { step, steps, options } = state;
-      element.hidden = buttons.size < 2 || options.stepper === false || options.film === false || isAsking(state);
+    /** Put the focus on the frame of the step, or on the last one before it. */
+    focus: () => stop?.focus(),
+    reads: /** @type {const} */ (["steps", "step", "options", "palette", "width", "view", "guess"]),
+    draw() {
+      element.hidden = isAsking(state) || isPresenting(state);
       if (element.hidden) return;
-      for (const [index, button] of buttons) {
-        if (index === step) button.setAttribute("aria-current", "step");
-        else button.removeAttribute("aria-current");
-      }
-      const current = steps[step];
-      sentence.textContent = current ? current.frame?.sentence || current.summary : "";
-      const button = buttons.get(step);
-      if (button && frames.scrollTo) frames.scrollTo({ left: button.offsetLeft - frames.clientWidth / 2 });
+      element.setAttribute("class", `ce-film${hasFilm(state.steps) && isTold(state) ? "" : " ce-film-low"}`);
+      drawItems();
+      mark();
     },
   };
 }
+/** @typedef {ReturnType<typeof makeFilm>} Film */
 
-/** What the bar of a frame shows: the most memory at one moment, or the calls. @param {Step["frame"]} frame */
-const countOf = (frame) => frame?.memory?.[1] ?? frame?.calls ?? 0;
+/** Whether frames were recorded. @param {Step[]} steps */
+const hasFilm = (steps) => steps.filter(({ frame }) => frame).length > 1;
+
+/** What a frame counts, in words: the number, and of what it is. @param {Frame} frame */
+function countWords({ step: { frame, counted, layers } }) {
+  if (frame?.memory) return { words: frame.memory[0], noun: "of memory" };
+  const count = (frame ? frame.calls : layers).toLocaleString("en-US");
+  const noun = frame ? (frame.calls === 1 ? "call" : "calls") : counted.toLowerCase() || "calls";
+  return { words: count, noun };
+}
+
+/** What the pointer shows of a frame, or of a run. @param {Frame[]} frames */
+function titleOf(frames) {
+  const [{ step }] = frames;
+  if (frames.length > 1) return [`${frames.length} steps like this one:`, step.title].join("\n");
+  const times = step.frame?.times ?? {};
+  const measured = lanesOf(times).map((lane) => `${laneName(lane)} ${timeWords(times[lane])}`);
+  return [step.title, step.frame?.sentence || step.summary, measured.join(", ")].filter(Boolean).join("\n");
+}
 
 export const STYLE = `
-.ce-film{--ce-longest:74px;flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
-.ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
-.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto minmax(0,auto);align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:240px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
-.ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
-.ce-frame svg{grid-row:1/3;display:block}
-.ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}
-.ce-frame em{margin-left:8px;font-size:12px;font-style:normal;font-weight:400}
-.ce-frame span{font-size:12px;color:var(--ce-muted);max-width:min(132px,100%);overflow:hidden;white-space:normal;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2}
-.ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
-.ce-frame i.ce-lane-recorded{opacity:.55}
+.ce-film{display:flex;flex:1 1 auto;min-width:0;height:56px;align-items:stretch;gap:2px}
+.ce-film-low{height:30px}
+.ce-root button.ce-frame{position:relative;flex:1 1 0;min-width:12px;height:auto;padding:0;overflow:hidden;justify-content:flex-start;border-color:var(--ce-line);border-radius:4px;container-type:inline-size;gap:0;text-align:left;line-height:1.2}
+.ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 2px var(--ce-accent);z-index:1}
+.ce-root button.ce-frame:focus-visible{outline-offset:2px;z-index:2}
+.ce-stairs{position:absolute;inset:0;display:flex;align-items:flex-end;gap:1px}
+.ce-stairs i{flex:0 0 4px}
+.ce-stairs .ce-stair{flex:1 1 0;min-width:0;background:var(--ce-changedFill)}
+.ce-stairs i.ce-lane-recorded{opacity:.55}
+.ce-frame svg{position:relative;display:none;flex:none;margin-left:6px}
+.ce-frame-words{position:relative;display:none;flex-direction:column;min-width:0;padding:0 6px}
+.ce-frame b{font-size:15px;font-variant-numeric:tabular-nums;text-shadow:0 0 3px var(--ce-panel)}
+.ce-frame em{margin-left:6px;font-size:12px;font-style:normal;font-weight:400}
+.ce-frame-words>span{display:none;font-size:12px;overflow:hidden;text-overflow:ellipsis;text-shadow:0 0 3px var(--ce-panel)}
+.ce-root button.ce-frame:first-child{min-width:46px}
+@container (min-width:24px){.ce-frame-words{display:flex;padding:0 2px}.ce-frame b{font-size:12px}}
+@container (min-width:54px){.ce-frame-words{padding:0 6px}.ce-frame b{font-size:15px}}
+@container (min-width:64px){.ce-frame-words>span{display:block}}
+@container (min-width:170px){.ce-frame svg{display:block}}
+.ce-film-low .ce-frame-words>span,.ce-film-low svg{display:none!important}
 .ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}
-.ce-sentence{margin:4px 3px 2px;font-size:14px;min-height:1.4em}
-.ce-compact .ce-frame svg{display:none}
-.ce-compact .ce-film{--ce-longest:56px;padding:3px 8px 2px}
-.ce-compact button.ce-frame{min-width:74px}
+.ce-root button.ce-run-of-frames{border-style:double;border-width:3px}
+.ce-ticks{display:flex;flex:0 1 auto;min-width:3px;align-items:stretch;justify-content:center}
+.ce-ticks i{flex:0 1 5px;cursor:pointer;background:linear-gradient(var(--ce-kept),var(--ce-kept)) 50% 100%/2px 9px no-repeat}
+.ce-ticks i[aria-current]{flex:0 0 7px;border-radius:3px;background:var(--ce-accent)}
 `;
-
-/** @typedef {{kind: string, at: number[], calls: number, ms: Record<string, number>}} SmallPlate  `ms`: by lane */
-
-const [WIDTH, MAX_HEIGHT] = [86, 36];
-/** Separate calls are told apart if a part of the plate is at least this large, in percent of the width. */
-const [PART, MAX_PARTS] = [2.4, 8];
-/** A smaller plate, in percent of the width, has no frame: it would hide its colour. */
-const FRAMED = 5;
-
-/** @param {Make} make @param {SmallPlate[]} plates @param {Palette} palette */
-export function smallPlates({ s }, plates, { roles }) {
-  const right = Math.max(...plates.map(({ at }) => at[0] + at[2]));
-  const bottom = Math.max(...plates.map(({ at }) => at[1] + at[3]));
-  const [left, top] = [Math.min(...plates.map(({ at }) => at[0])), Math.min(...plates.map(({ at }) => at[1]))];
-  const height = Math.min(MAX_HEIGHT, (WIDTH * (bottom - top)) / Math.max(1, right - left));
-  const view = `${left - 1} ${top - 1} ${right - left + 2} ${bottom - top + 2}`;
-  return s(
-    "svg",
-    { viewBox: view, width: WIDTH, height: Math.max(10, height), "aria-hidden": "true" },
-    plates.map((plate) => s("path", { d: pathOf(plate), fill: roles[plate.kind] || roles.operator })),
-    plates
-      .filter(({ calls, at: [, , w, h] }) => calls === 1 && Math.min(w, h) >= FRAMED)
-      .map(({ at: [x, y, w, h] }) =>
-        s("rect", { x, y, width: w, height: h, fill: "none", stroke: roles.fg, "stroke-width": 0.9 }),
-      ),
-  );
-}
-
-/** One area, or, if it is several calls, some squares. @param {SmallPlate} plate */
-function pathOf({ at: [x, y, w, h], calls }) {
-  const parts = calls === 1 ? 1 : Math.min(MAX_PARTS, Math.ceil(Math.sqrt(calls)));
-  const [across, down] = [w, h].map((size) => Math.max(1, Math.min(parts, Math.floor(size / PART))));
-  const gap = calls === 1 ? 0 : 0.7;
-  const [width, height] = [w / across - gap, h / down - gap];
-  let d = "";
-  for (let i = 0; i < across * down; i += 1) {
-    const [left, top] = [x + ((i % across) * w) / across, y + (Math.floor(i / across) * h) / down];
-    d += `M${left.toFixed(2)} ${top.toFixed(2)}h${width.toFixed(2)}v${height.toFixed(2)}h${(-width).toFixed(2)}z`;
-  }
-  return d;
-}

@@ -2,7 +2,7 @@
 
 import { cellWords, describeBox, describeHull, HULL_PLURALS, HULL_WORDS } from "../picture/words.js";
 import { SOLID } from "../shared/icons.js";
-import { boxOf, captionOf, isCompact } from "./state.js";
+import { boxOf, captionOf, hasSentence, isCompact } from "./state.js";
 import { actionButtons } from "./strip.js";
 
 /**
@@ -71,10 +71,13 @@ export function makeFoot({ ui, store: { state }, saving: { request }, pager }) {
 
   return {
     element: h("div", { class: "ce-foot" }, pager.element, caption, note, actions),
-    reads: /** @type {const} */ (["picture", "options", "hover", "cell", "selection", "notice"]),
+    reads: /** @type {const} */ (["picture", "options", "hover", "cell", "selection", "notice", "steps", "step"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       caption.textContent = captionWords();
+      // The film says it in more words.
+      const said = !isCompact(state) && !state.notice && hasSentence(state);
+      caption.setAttribute("class", said ? "ce-caption ce-said" : "ce-caption");
       caption.setAttribute("title", caption.textContent);
       if (!changed.has("picture") && !changed.has("options")) return;
       note.textContent = state.picture ? state.picture.note : "";
@@ -85,9 +88,11 @@ export function makeFoot({ ui, store: { state }, saving: { request }, pager }) {
 }
 
 export const STYLE = `
-.ce-bottom{display:flex;flex:none;flex-wrap:wrap;background:var(--ce-panel)}
+.ce-bottom{display:flex;flex:none;flex-wrap:wrap;align-items:center;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
-.ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
+.ce-bottom:has(>.ce-choosing:not(:empty)){flex-wrap:nowrap;min-height:48px}
+.ce-bottom>.ce-choosing:not(:empty)~.ce-foot{flex-shrink:2;min-width:200px}
+.ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:3px 12px;min-height:30px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-bottom .ce-caption{max-width:48ch}
 .ce-note{color:var(--ce-muted);font-size:12.5px}

@@ -1,4 +1,4 @@
-/** The root of a view: its theme, size and common controls; the room it gives to pictures and to the tool below. */
+/** The root of a view: its theme, size and common controls; the room it gives to pictures and to the column beside them. */
 
 import { heightFor } from "../controls/camera_views.js";
 import { classes, setChildren } from "../shared/elements.js";
@@ -8,6 +8,7 @@ import { applyPalette, heightOf } from "../shared/theme.js";
 import { legendItems } from "./legend.js";
 import {
   followsContent,
+  hasAllTools,
   hasLegend,
   isCompact,
   isDrawer,
@@ -28,7 +29,6 @@ export function makeFrame({ store: { state }, root }) {
       applyPalette(root, state.palette, "ce");
       root.style.setProperty("height", followsContent(state) ? "auto" : heightOf(state.options.height, HEIGHT));
       const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
-      forms.push(state.options.tool === true && "ce-tool");
       forms.push(isPresenting(state) && "ce-slides", isGuessing(state) && "ce-guessing");
       root.setAttribute("class", classes("ce-root", ...forms));
     },
@@ -63,11 +63,6 @@ export const STYLE = `
 .ce-grow{flex:1 1 auto}
 .ce-main{position:relative;display:flex;flex:1 0 clamp(180px,50vh,240px);min-height:0;background:var(--ce-ground)}
 .ce-float{position:absolute;display:flex;gap:4px}
-/* In a low window an open tool gets the room of what the stepper and the tool Time say, too, unless a measurement runs. */
-@media (max-height:860px){
-  .ce-tool :is(.ce-frames,.ce-timeline:not(:has(.ce-timing:not([hidden])))){display:none}
-  .ce-tool .ce-main{flex-basis:210px}
-}
 `;
 
 /**
@@ -80,11 +75,9 @@ export const SYSTEM_STYLE = `
   .ce-root canvas.ce-canvas{object-fit:contain}
   .ce-root svg.ce-stage{width:100%;height:100%}
   .ce-strips{max-width:100%;height:auto}
-  .ce-frames{flex-wrap:wrap}
-  .ce-zoom,.ce-map,.ce-hint,.ce-slider,.ce-lens-done,.ce-root :is(input,select,.ce-label){display:none}
-  .ce-root :is(.ce-group,.ce-bar,.ce-lens) button:not(.ce-segments>[aria-pressed=true]){display:none}
+  .ce-zoom,.ce-map,.ce-hint,.ce-lens-done,.ce-root :is(input,select,.ce-label){display:none}
+  .ce-root :is(.ce-group,.ce-toolbar,.ce-lens) button:not(.ce-segments>[aria-pressed=true]){display:none}
   .ce-root .ce-segments>[aria-pressed=true]{border:0;box-shadow:none;background:none;padding:0}
-  .ce-root .ce-step-title{max-width:none;white-space:normal}
 }
 @media (prefers-reduced-motion:reduce){.ce-root *,.ce-root ::before{animation:none!important;transition:none!important}}
 @media (forced-colors:active){
@@ -115,63 +108,62 @@ export function makeRoom({ store: { state }, stage, main }) {
   };
 }
 
-/** The height of the tool, for the page: its style and the view's read it. */
-const TOOL_HEIGHT = "--explorer-tool-height";
+/** The width of the column at the right, for the page: the tools of a host read it. */
+const SIDE_WIDTH = "--explorer-side-width";
 
-/** @param {import("../graph.js").Page} page */
-export function makeToolSplit({ ui: { make, doc }, store: { state } }) {
-  /** @param {string} height */
-  const apply = (height) => doc.documentElement.style.setProperty(TOOL_HEIGHT, height);
-  // The tool is outside of the view, which cannot measure it.
-  const lower = () => null;
-  const { element } = makeSplit(make, { name: "tool", words: "the tool", lower, apply });
+/**
+ * The bar beside the inspector, or beside the tool that a host shows in its place.
+ * @param {import("../graph.js").Page} page
+ */
+export function makeSideSplit({ ui: { make, doc }, store, inspector }) {
+  const { state } = store;
+  /** @param {string} width */
+  function apply(width) {
+    doc.documentElement.style.setProperty(SIDE_WIDTH, width);
+    store.set({ side: width });
+  }
+  const part = () => (inspector.element.hidden ? null : inspector.element);
+  const { element } = makeSplit(make, { name: "side", words: "the inspector", across: true, part, apply });
   return {
     element,
-    reads: /** @type {const} */ (["options"]),
+    reads: /** @type {const} */ (["options", "showSide", "selection", "picture", "hull", "width"]),
     draw() {
-      element.hidden = state.options.split !== true;
+      element.hidden = isDrawer(state) || (inspector.element.hidden && state.options.tool !== true);
     },
   };
 }
 
 /**
- * Where parts are that move: in compact form there is no toolbar, the modes float unless they would cover the headline of
- * a score, two buttons join the stepper, and the rest is in the inspector.
+ * Where parts are that move: in compact form most of the toolbar is in the inspector, and the close-up is below the picture
+ * wherever the inspector covers it.
  * @param {import("../graph.js").Page} page
  */
 export function makeArrangement(page) {
-  const { toolbar, search, slides, copying, table, stepper, floating } = page;
+  const { toolbar, search, slides, copying, table, stepper, below, closeup } = page;
   const { make, h } = page.ui;
   const { state } = page.store;
-  const gap = h("span", { class: "ce-grow" });
-  const common = [search.element, slides.buttons, copying.button];
+  const common = [search.element, slides.buttons, copying.button, toolbar.time, table.toggle];
   return {
-    reads: /** @type {const} */ (["options", "picture"]),
+    reads: /** @type {const} */ (["options", "picture", "width"]),
     draw() {
       const compact = isCompact(state);
       const buttons = [page.inspector.toggle, page.help.toggle];
-      floating.hidden = !compact || !!state.picture?.score;
-      setChildren(floating, floating.hidden ? [] : [toolbar.modes, page.livingBar.switching]);
-      setChildren(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
-      const [found, ...others] = common;
-      const parts = [
-        toolbar.modes,
-        page.livingBar.switching,
-        ...toolbar.choosers,
-        found,
-        gap,
-        ...others,
-        table.toggle,
-        ...buttons,
-      ];
-      if (!compact) setChildren(toolbar.element, parts);
+      const parts = compact ? [] : hasAllTools(state) ? common : [slides.buttons, toolbar.time];
+      const all = [stepper.words, toolbar.modes, page.livingBar.switching, ...parts, ...buttons];
+      setChildren(toolbar.element, state.options.toolbar === false ? [stepper.words] : all);
+      const holder = isDrawer(state) ? below : page.inspector.closeup;
+      if (closeup.element.parentNode !== holder) holder.replaceChildren(closeup.element);
+      setChildren(toolbar.choosing, hasAllTools(state) ? toolbar.choosers : []);
     },
-    /** What has no room elsewhere in compact form. @param {ReadonlySet<string>} closed headings that the user has closed */
+    /** What has no room elsewhere. @param {ReadonlySet<string>} closed headings that the user has closed */
     settings(closed) {
-      const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
-      const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
-      const modes = state.picture?.score ? [toolbar.modes] : [];
-      const settings = h("div", { class: "ce-settings" }, ...modes, ...choosers, ...common, tables);
+      const own = isCompact(state) ? [slides.buttons, toolbar.time] : [];
+      const moved = () => [
+        ...(toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : []),
+        ...[search.element, ...own, copying.button],
+        h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" })),
+      ];
+      const settings = h("div", { class: "ce-settings" }, ...(hasAllTools(state) ? [] : moved()), stepper.only);
       const view = h("details", { open: !closed.has("View") }, h("summary", { text: "View" }), settings);
       if (hasLegend(state)) return h("div", {}, view);
       const legend = h("ul", { class: "ce-legend" }, legendItems(make, state));

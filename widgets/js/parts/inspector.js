@@ -11,7 +11,6 @@ import {
   inspectedLayer,
   inspectorKind,
   isAsking,
-  isCompact,
   isDrawer,
   isUnselected,
   layersOf,
@@ -36,10 +35,18 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
   const { state } = store;
   /** Headings that the user has closed, and those that are closed at first. */
   const closed = new Set([MORE]);
-  const element = h("aside", { class: "ce-side", "aria-label": "Details", tabindex: "0", hidden: true });
-  const toggle = button("Details", "panel", () => store.set({ showSide: !state.showSide }), {
-    "aria-expanded": "false",
-  });
+  const heading = h("span", {});
+  const closeButton = button("Close the details", "close", close, { class: "ce-bare" });
+  const closeup = h("div", {});
+  const body = h("div", {});
+  const element = h(
+    "aside",
+    { class: "ce-side", "aria-label": "Details", tabindex: "0", hidden: true },
+    h("h2", {}, heading, closeButton),
+    closeup,
+    body,
+  );
+  const toggle = button("Details", "panel", flip, { "aria-expanded": "false" });
 
   /** The details of the last selected box, or of the step. @returns {Details | null} */
   function shownDetails() {
@@ -51,9 +58,10 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
       return box && layer >= 0 && layer !== received.layer ? factsOfLayer(layer, box, received) : received;
     }
     if (box && picture) return factsOf(box, picture.byId.has(box.id) ? picture : picture.other || picture);
-    if (received && !received.id && received.sections.length) return received;
     const current = state.steps[state.step];
-    return current ? factsOfStep(current) : null;
+    if (!current) return null;
+    const facts = factsOfStep(current);
+    return received && !received.id ? { ...facts, sections: [...facts.sections, ...received.sections] } : facts;
   }
 
   /** The section that names the selected boxes, or the layers that were clicked in them. @returns {Section} */
@@ -110,11 +118,24 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
     return buttons.length ? [h("div", { class: "ce-group ce-goto" }, buttons)] : [];
   }
 
+  /** A button that asks whether all steps compute the same values, until it is known. */
+  function checkButton() {
+    const isKnown = state.steps.some(({ verdict }) => verdict);
+    if (isKnown || !list(state.options.requests).includes("check")) return [];
+    return [
+      h(
+        "div",
+        { class: "ce-group ce-goto" },
+        textButton("Check values", () => request("check")),
+      ),
+    ];
+  }
+
   /** Open the inspector at a section, for its button and its key. @param {string} name */
   function openSection(name) {
     setView({ tab: name });
     if (isDrawer(state)) store.set({ showSide: true });
-    for (const child of element.childNodes) {
+    for (const child of body.childNodes) {
       if (child.getAttribute?.("data-name") !== name) continue;
       child.setAttribute("open", "");
       if (child.scrollIntoView) child.scrollIntoView({ block: "nearest" });
@@ -127,27 +148,48 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
   /** Replace the content; the focus stays at its section. @param {any[]} content */
   function replaceContent(content) {
     const active = focusedIn(element);
-    const held = element.contains(active);
+    const held = body.contains(active);
     let part = active;
-    while (held && part !== element && part.parentNode !== element) part = part.parentNode;
-    const heading = held ? part.getAttribute("data-heading") : null;
+    while (held && part !== body && part.parentNode !== body) part = part.parentNode;
+    const name = held ? part.getAttribute("data-heading") : null;
     const top = element.scrollTop;
-    element.replaceChildren(...content);
+    body.replaceChildren(...content);
     element.scrollTop = top;
-    if (!held || element.contains(active)) return;
-    const again = [...element.childNodes].find((child) => heading && child.getAttribute("data-heading") === heading);
+    if (!held || body.contains(active)) return;
+    const again = [...body.childNodes].find((child) => name && child.getAttribute("data-heading") === name);
     (again ? again.firstChild : element).focus();
   }
 
+  /** Whether the details are closed until they are asked for. */
+  const opensOnRequest = () => isDrawer(state) || isUnselected(state) || Boolean(lensHull(state.picture, state.hull));
+  const isOpen = () =>
+    inspectorKind(state) !== "none" &&
+    state.options.tool !== true &&
+    (opensOnRequest() ? state.showSide : !state.showSide);
+
+  /** Open or close the details; what a host shows in their place makes room. */
+  function flip() {
+    const open = !isOpen();
+    if (state.options.tool === true) request("close-tool");
+    store.set({ showSide: opensOnRequest() === open });
+  }
+
+  function open() {
+    if (!isOpen()) flip();
+  }
+
   function close() {
-    store.set({ showSide: false });
+    if (isOpen()) flip();
     toggle.focus();
   }
 
   return {
     element,
     toggle,
+    /** Holds the close-up, unless the details are over the picture. */
+    closeup,
     openSection,
+    open,
     close,
     reads: /** @type {const} */ ([
       "picture",
@@ -159,31 +201,25 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
       "palette",
       "showSide",
       "hull",
+      "width",
     ]),
     draw() {
-      const kind = inspectorKind(state);
-      const isSecond = isDrawer(state) || isUnselected(state) || Boolean(lensHull(state.picture, state.hull));
-      const open = kind !== "none" && (isSecond ? state.showSide : !state.showSide);
-      toggle.hidden = kind === "none";
+      const open = isOpen();
+      toggle.hidden = inspectorKind(state) === "none";
       toggle.setAttribute("aria-expanded", String(open));
       element.hidden = !open;
       if (!open) {
-        element.replaceChildren();
+        body.replaceChildren();
         return;
       }
       const shown = shownDetails();
       const many = Math.max(state.selection.length, layersOf(state).length) > 1 && shown ? [selectedSection()] : [];
       const sections = [...many, ...(shown ? shown.sections : [])];
+      heading.textContent = shown ? shown.title : "Details";
       replaceContent([
-        h(
-          "h2",
-          {},
-          h("span", { text: shown ? shown.title : "Details" }),
-          isDrawer(state) ? button("Close the drawer", "close", close, { class: "ce-bare" }) : null,
-        ),
-        ...(inspectedBox(state) ? sectionButtons(sections) : []),
+        ...(inspectedBox(state) ? sectionButtons(sections) : checkButton()),
         ...(shown ? sections.map(sectionElement) : [h("p", { text: "Select a box to see what it is." })]),
-        ...(isCompact(state) ? [arrangement.settings(closed)] : []),
+        arrangement.settings(closed),
       ]);
     },
   };
@@ -191,7 +227,7 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
 /** @typedef {ReturnType<typeof makeInspector>} Inspector */
 
 export const STYLE = `
-.ce-side{flex:0 0 300px;min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 16px}
+.ce-side{position:relative;flex:0 0 min(var(--explorer-side-width,380px),70%);min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 16px}
 .ce-drawer .ce-side{position:absolute;right:0;top:0;bottom:0;width:min(320px,92%);z-index:3;box-shadow:-4px 0 18px var(--ce-shade)}
 .ce-side h2{display:flex;align-items:center;gap:6px;font-size:14px;line-height:1.3;margin:0 0 6px;font-weight:650;overflow-wrap:anywhere;color:inherit}
 .ce-side h2 span{flex:1}
@@ -306,7 +342,7 @@ export function factsOfStep(step) {
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
   return {
     id: "",
-    title: step.title,
+    title: step.name,
     sections: [{ heading: "Step", name: "", rows, lines }],
     closeup: null,
     layer: -1,

@@ -14,7 +14,7 @@ import { list, number, text } from "../shared/reading.js";
  *   picture: Picture | null, steps: Step[], step: number, details: Details | null,
  *   view: Record<string, any>, options: Record<string, any>,
  *   selection: string[], found: Set<string> | null, lit: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
- *   palette: Palette, width: number, roomy: boolean, camera: Camera,
+ *   palette: Palette, width: number, side: string, roomy: boolean, camera: Camera,
  *   progress: {text: string, share: number | null} | null,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
@@ -26,7 +26,7 @@ import { list, number, text } from "../shared/reading.js";
  *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush, epoch: number,
  * }} State
  * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
- * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
+ * `width`: pixels of the view; `side`: the width of the inspector, for CSS, once it was chosen; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
  * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
@@ -36,8 +36,8 @@ import { list, number, text } from "../shared/reading.js";
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
 
-/** Below this width the inspector is a drawer; below the other one, all parts have less room. */
-const [DRAWER_WIDTH, NARROW] = [760, 620];
+/** Below these widths some tools are in the inspector; the inspector is a drawer; all parts have less room. */
+const [ALL_TOOLS, DRAWER_WIDTH, NARROW] = [1100, 760, 620];
 
 /** No plate is chosen as an answer. @type {State["guess"]} */
 export const NO_GUESS = { at: "", chosen: [], checked: false };
@@ -65,7 +65,8 @@ export const initialState = (palette) => ({
   guess: NO_GUESS,
   slice: -1,
   palette,
-  width: 900,
+  width: 1200,
+  side: "",
   roomy: true,
   camera: { k: 1, x: 0, y: 0 },
   progress: null,
@@ -139,12 +140,14 @@ export const inspectorKind = (state) => text(state.options.inspector, isCompact(
 /** @param {Readonly<State>} state */
 export const isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
 
+/** Whether the toolbar has room for all that it can hold. @param {Readonly<State>} state */
+export const hasAllTools = (state) => !isCompact(state) && state.width >= ALL_TOOLS;
+
 /** @param {Readonly<State>} state */
 export const isNarrow = ({ width }) => width < NARROW;
 
-/** Whether plates are shown and none is selected: then the details beside them open only on request. */
-export const isUnselected = (/** @type {Readonly<State>} */ { picture, selection }) =>
-  ["plates", "score"].includes(picture?.groupBy ?? "") && !selection.length;
+/** Whether nothing is selected: then the details open only on request. @param {Readonly<State>} state */
+export const isUnselected = ({ selection }) => !selection.length;
 
 /** Whether the picture of the requested step and mode has not arrived yet. @param {Readonly<State>} state */
 export const isAwaited = ({ picture, step, view }) =>
@@ -189,6 +192,16 @@ export function rootsOf(picture) {
 
 /** The box that is inspected: the last one selected. @param {Readonly<State>} state */
 export const inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");
+
+/** Whether the film and a sentence tell what the steps do. @param {Readonly<State>} state */
+export const isTold = (state) => state.options.film !== false && !isAsking(state);
+
+/** Whether a sentence beside the film says what the step did. @param {Readonly<State>} state */
+export const hasSentence = (state) =>
+  state.options.stepper !== false && isTold(state) && Boolean(sentenceOf(state.steps[state.step]));
+
+/** What a step did, in a sentence. @param {Step | undefined} step */
+export const sentenceOf = (step) => step?.frame?.sentence || step?.summary || "";
 
 /** @param {Readonly<State>} state */
 export const captionOf = (state) => (state.picture && !isAsking(state) ? state.picture.caption : "");

@@ -1,25 +1,16 @@
-/** The bar with the steps: buttons, slider with ticks, title, and whether the values are the same. */
+/** The buttons at both ends of the film; below it the step's name and sentence, and whether the values are the same. */
 
 import { SOLID, icon } from "../shared/icons.js";
-import { isCompact } from "./state.js";
+import { isTold, sentenceOf } from "./state.js";
 
-/** @import { Changed } from "./state.js" */
-
-const [PLAY, PAUSE] = ["Play (Space on the stepper)", "Pause"];
-/** Below this width there is no room for "changing steps only". */
-const ONLY_WIDTH = 900;
+const [PLAY, PAUSE] = ["Play (Space)", "Pause"];
+/** About the width of a letter and of a verdict, in pixels; the height of a line, in letters; longer sentences take room. */
+const [LETTER, VERDICT, LINE, MAX_LINES] = [6.6, 120, 1.35, 3];
 
 /** @param {import("../graph.js").Page} page */
-export function makeStepper({ ui: { make, h, button, guard }, store, stepping, saving: { setView } }) {
-  const { goTo, nextOf, slideTo, goToEnd, walk, setPlaying } = stepping;
+export function makeStepper({ ui: { make, h, button, guard }, store, stepping, film, saving: { setView } }) {
+  const { goTo, nextOf, goToEnd, walk, setPlaying } = stepping;
   const { state } = store;
-  const slide = guard(() => {
-    slideTo(Number(slider.value));
-    slider.value = String(state.step);
-  });
-  const range = { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Step" };
-  const slider = h("input", { ...range, oninput: slide, onchange: slide });
-  const ticks = h("div", { class: "ce-ticks", "aria-hidden": "true" });
   const back = [
     button("First step (Home)", "first", () => goTo(0), SOLID),
     button("Previous step (Left; any step: Shift + Left)", "previous", () => walk(-1), SOLID),
@@ -34,32 +25,23 @@ export function makeStepper({ ui: { make, h, button, guard }, store, stepping, s
     setView({ any_step: !check.checked });
   });
   const check = h("input", { type: "checkbox", checked: true, onchange: setOnly });
-  const only = h("label", { class: "ce-label" }, check, h("span", { text: "changing steps only" }));
-  const title = h("div", { class: "ce-step-title" });
+  const only = h("label", { class: "ce-label" }, check, h("span", { text: "Left and Right: changing steps only" }));
+  const title = h("b", { class: "ce-step-title" });
   const verdict = h("span", { class: "ce-ok" });
-  const parts = [
-    h("div", { class: "ce-group" }, back),
-    h("div", { class: "ce-slider" }, ticks, slider),
-    h("div", { class: "ce-group" }, forward, play),
-    only,
-    h("div", { class: "ce-step-words" }, title, verdict),
-  ];
+  const sentence = h("span", { class: "ce-sentence" });
+  const words = h("p", { class: "ce-step-words" }, title, verdict, sentence);
 
-  function drawTicks() {
-    const last = Math.max(1, state.steps.length - 1);
-    const wrong = state.steps.map((item) => Boolean(item.error || item.ok === false));
-    const marked = state.steps.filter((item, at) => item.changed || wrong[at]);
-    const tick = (/** @type {import("../picture/types.js").Step} */ item) =>
-      h("i", { style: `left:${(100 * item.index) / last}%`, class: item.error || item.ok === false ? "ce-bad" : null });
-    ticks.replaceChildren(...marked.map(tick));
+  /** Keep the room of the longest sentence: from step to step the picture stays where it is. */
+  function keepRoom() {
+    const longest = Math.max(0, ...state.steps.map((step) => step.name.length + sentenceOf(step).length));
+    const lines = Math.ceil((longest * LETTER + VERDICT) / (words.clientWidth || 1));
+    words.style.setProperty("min-height", `${Math.max(1, Math.min(MAX_LINES, lines)) * LINE}em`);
   }
 
-  function drawTitle() {
+  function drawWords() {
     const current = state.steps[state.step];
-    const words = current ? current.title : "";
-    slider.setAttribute("aria-valuetext", words);
-    title.textContent = words;
-    title.setAttribute("title", [words, current && current.summary].filter(Boolean).join("\n"));
+    title.textContent = current ? current.name : "";
+    sentence.textContent = isTold(state) ? sentenceOf(current) : "";
     verdict.hidden = !current?.verdict;
     if (!current?.verdict) return;
     const [tone, sign] = current.ok === null ? ["", ""] : current.ok ? [" ce-good", "✓ "] : [" ce-bad", "✕ "];
@@ -67,53 +49,56 @@ export function makeStepper({ ui: { make, h, button, guard }, store, stepping, s
     verdict.textContent = sign + current.verdict;
   }
 
-  const element = h("div", { class: "ce-bar ce-steps", role: "group", "aria-label": "Steps" }, parts);
+  const element = h(
+    "div",
+    { class: "ce-bar ce-steps", role: "group", "aria-label": "Steps" },
+    h("div", { class: "ce-group" }, back),
+    film.element,
+    h("div", { class: "ce-group" }, forward, play),
+  );
   return {
     element,
-    parts,
-    slider,
-    reads: /** @type {const} */ (["steps", "step", "playing", "stopped", "options", "width", "onlyChanging"]),
-    /** @param {unknown} _ @param {Changed} changed */
+    /** What is below the film. */
+    words,
+    /** Whether the arrow keys stop at steps that changed nothing. */
+    only,
+    reads: /** @type {const} */ ([
+      "steps",
+      "step",
+      "playing",
+      "stopped",
+      "options",
+      "onlyChanging",
+      "view",
+      "guess",
+      "width",
+    ]),
+    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
     draw(_, changed) {
       const last = Math.max(0, state.steps.length - 1);
-      if (changed.has("steps")) drawTicks();
-      slider.setAttribute("max", String(last));
-      slider.max = String(last);
-      slider.value = String(state.step);
       check.checked = state.onlyChanging;
-      drawTitle();
+      drawWords();
       for (const item of back) item.disabled = state.stopped || state.step <= 0;
       forward[0].disabled = state.stopped || nextOf(1) === state.step;
       forward[1].disabled = state.stopped || state.step >= last;
       play.disabled = state.stopped || state.steps.length < 2;
-      slider.disabled = state.stopped;
       play.setAttribute("aria-pressed", String(state.playing));
       play.setAttribute("aria-label", state.playing ? PAUSE : PLAY);
-      const word = h("span", { class: "ce-play-word", text: state.playing ? "Pause" : "Play" });
-      play.replaceChildren(icon(make, state.playing ? "pause" : "play"), word);
-      element.hidden = state.options.stepper === false || !state.steps.length;
-      only.hidden = isCompact(state) || state.width < ONLY_WIDTH;
+      play.setAttribute("title", state.playing ? PAUSE : PLAY);
+      play.replaceChildren(icon(make, state.playing ? "pause" : "play"));
+      if (changed.has("steps") || changed.has("width") || changed.has("options")) keepRoom();
+      element.hidden = words.hidden = state.options.stepper === false || !state.steps.length;
     },
   };
 }
 
 export const STYLE = `
-.ce-bar.ce-steps{flex-wrap:nowrap}
-.ce-slider{position:relative;flex:1 1 160px;min-width:90px;height:28px}
-.ce-slider input{-webkit-appearance:none;appearance:none;position:absolute;inset:0;width:100%;height:28px;margin:0;padding:0;background:transparent;cursor:pointer}
-.ce-slider input::-webkit-slider-runnable-track{height:4px;border-radius:2px;background:var(--ce-line)}
-.ce-slider input::-moz-range-track{height:4px;border-radius:2px;background:var(--ce-line)}
-.ce-slider input::-webkit-slider-thumb{-webkit-appearance:none;width:16px;height:16px;margin-top:-6px;border-radius:50%;background:var(--ce-accent);border:2px solid var(--ce-panel);box-shadow:0 0 0 1px var(--ce-accent)}
-.ce-slider input::-moz-range-thumb{width:12px;height:12px;border-radius:50%;background:var(--ce-accent);border:2px solid var(--ce-panel);box-shadow:0 0 0 1px var(--ce-accent)}
-.ce-ticks{position:absolute;left:8px;right:8px;bottom:1px;height:5px;pointer-events:none}
-.ce-ticks i{position:absolute;width:3px;height:5px;margin-left:-1.5px;border-radius:1px;background:var(--ce-changed)}
-.ce-ticks i.ce-bad{background:var(--ce-error);height:8px;bottom:0;width:4px}
-.ce-step-words{flex:0 0 42%;min-width:0;display:flex;align-items:center;justify-content:flex-end;gap:10px}
-.ce-play-word{min-width:2.9em}
-.ce-step-title{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-weight:600}
-.ce-ok{display:inline-flex;align-items:center;gap:4px;padding:1px 8px;border-radius:10px;border:1px solid currentColor;font-size:12px;font-weight:600;white-space:nowrap}
+.ce-bar.ce-steps{flex-wrap:nowrap;padding:6px 10px 5px;border-bottom:0}
+.ce-step-words{flex:1 1 300px;min-width:0;margin:0;line-height:1.35;overflow-wrap:anywhere}
+.ce-step-title{font-weight:650;margin-right:8px}
+.ce-ok{display:inline-block;margin-right:8px;padding:0 7px;border-radius:10px;border:1px solid currentColor;font-size:12px;font-weight:600;white-space:nowrap}
 .ce-ok.ce-good{color:var(--ce-free)}.ce-ok.ce-bad{color:var(--ce-error)}
 .ce-narrow .ce-bar.ce-steps{flex-wrap:wrap}
-.ce-narrow .ce-step-words{flex:1 1 12em;justify-content:flex-start}
-.ce-narrow .ce-play-word{display:none}
+.ce-narrow .ce-step-words{flex-basis:100%}
+.ce-narrow .ce-film{order:-1;flex-basis:100%}
 `;

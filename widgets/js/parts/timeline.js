@@ -4,7 +4,7 @@
  */
 
 import { isOfBackend, laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
-import { guessOf, isAsking } from "./state.js";
+import { guessOf, isAsking, isPresenting } from "./state.js";
 
 /**
  * @import { Frame } from "../picture/types.js"
@@ -104,7 +104,6 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
   const { h, s } = make;
   const backends = makeBackendTable(ui, goTo);
   const rows = h("div", { class: "ce-runs" });
-  const start = textButton("Time it", timing.start, { title: "Measure every step and its layers (t)" });
   const bar = h("progress", { max: 1, "aria-label": "Progress of the measurement" });
   const words = h("span", { role: "status" });
   const running = h("div", { class: "ce-timing", hidden: true }, words, bar, textButton("Cancel", timing.cancel));
@@ -113,7 +112,7 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
     "div",
     { class: "ce-timeline", role: "group", "aria-label": "Time line", hidden: true },
     rows,
-    h("div", { class: "ce-run-side" }, start, running),
+    h("div", { class: "ce-run-side" }, running),
     missing,
     backends.element,
   );
@@ -155,7 +154,6 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
 
   function drawProgress() {
     const { progress } = state;
-    start.hidden = Boolean(progress) || !timing.isOffered();
     running.hidden = !progress;
     words.textContent = progress ? progress.text : "";
     if (progress && progress.share !== null) bar.setAttribute("value", progress.share);
@@ -183,14 +181,14 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
       const isTimed = shown.some(({ times }) => Object.keys(times).length > 0) || Boolean(state.progress);
       element.hidden =
         (!drawn && !undrawn) ||
-        (Boolean(state.picture?.score) && !isTimed) || // a score shows the calls
+        (!isTimed && !undrawn && !isPresenting(state)) || // the film shows the calls
         (state.alive && !state.progress) || // what is believed has its room
         state.options.film === false ||
         state.options.stepper === false ||
         isAsking(state) ||
         Boolean(guessOf(state));
-      if (element.hidden) return;
       drawProgress();
+      if (element.hidden) return;
       if (changed.size === 1 && changed.has("progress")) return;
       const all = drawn ? rowsOf(shown) : [];
       const whole = Math.max(...all.map(({ length }) => length));

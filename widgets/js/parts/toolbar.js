@@ -5,7 +5,14 @@ import { COLOUR_WORDS, GROUP_WORDS, MODE_WORDS } from "../picture/words.js";
 import { isCompact } from "./state.js";
 
 /** @param {import("../graph.js").Page} page */
-export function makeToolbar({ ui: { h, guard }, store: { state }, saving: { setView }, requesting: { setMode } }) {
+export function makeToolbar({
+  ui: { h, guard, textButton },
+  store: { state },
+  saving: { setView },
+  requesting,
+  timing,
+}) {
+  const { setMode } = requesting;
   /**
    * A list of choices for a key of the view.
    * @param {string} name @param {string} label @param {string} option @param {Record<string, string>} words
@@ -68,16 +75,23 @@ export function makeToolbar({ ui: { h, guard }, store: { state }, saving: { setV
       text: MODE_WORDS[mode] || mode,
     });
 
-  const element = h("div", { class: "ce-bar", role: "group", "aria-label": "View" });
+  const element = h("div", { class: "ce-bar ce-toolbar", role: "group", "aria-label": "View" });
+  const choosing = h("div", { class: "ce-choosing" });
+  const time = textButton("Time it", timing.start, { title: "Measure every step and its layers (t)" });
   return {
     element,
     modes,
+    /** Starts a measurement. */
+    time,
+    /** For the choices of colour and group, beside the legend. */
+    choosing,
     choosers: choosers.map((item) => item.element),
-    reads: /** @type {const} */ (["options", "view", "picture"]),
+    reads: /** @type {const} */ (["options", "view", "picture", "progress", "steps"]),
     draw() {
       drawModes();
       for (const item of choosers) item.draw();
-      element.hidden = isCompact(state) || state.options.toolbar === false;
+      time.hidden = Boolean(state.progress) || !timing.isOffered();
+      element.hidden = state.options.toolbar === false && state.options.stepper === false;
     },
   };
 }
@@ -87,5 +101,8 @@ export const STYLE = `
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
 .ce-segments button[aria-pressed=true]{position:relative;z-index:1}
-.ce-modes{left:10px;top:8px}
+.ce-bar.ce-toolbar{padding-top:0;gap:4px 8px}
+.ce-choosing{display:flex;flex:none;align-items:center;gap:4px 12px;padding:4px 0 4px 12px}
+.ce-choosing:empty{display:none}
+.ce-choosing select{height:26px}
 `;

@@ -29,6 +29,7 @@ const readGuess = like({
 /** `scenes`: of the story of the compilation; with `guess` one asks, and `sentence` is the answer. */
 const readStep = like({
   path: "",
+  name: "",
   title: "",
   summary: "",
   changed: true,
@@ -48,9 +49,10 @@ const readStep = like({
 /** @param {any} value */
 export const readSteps = (value) =>
   asList(value).map((step, at) => {
-    const { title, frame, ...others } = readStep(step);
+    const { title: known, name, frame, ...others } = readStep(step);
     const index = number(record(step).index, at);
-    return { ...others, index, title: title || `Step ${at + 1}`, frame: frame && { ...frame, step: at } };
+    const title = known || `Step ${at + 1}`;
+    return { ...others, index, title, name: name || title, frame: frame && { ...frame, step: at } };
   });
 
 const readAll = like({

@@ -16,6 +16,7 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import forms_of
 from explorer.app.session.pipeline_draft import PipelineDraft, pipeline_or_default
 from explorer.app.session.view_state import OPERATORS, STRATEGIES
+from explorer.backend import SEMIRINGS
 from explorer.fold import SCHEDULERS
 from explorer.optimize import preset_rules
 from explorer.options import PRESETS, CompilerOptions
@@ -43,6 +44,8 @@ class PipelineTool(Tool):
 
     def __init__(self, workspace: Workspace) -> None:
         self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
+        semirings = [semiring.name for semiring in SEMIRINGS]
+        self.semiring = pmui.Select(label="Semiring", options=semirings, size="small", width=130)
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=160)
         self.levels = pmui.Select(label="Levels of folding", options=sorted(SCHEDULERS), size="small", width=180)
         self.max_rounds = number_input("Max rounds", 0, 0, 1000, 120)
@@ -51,7 +54,7 @@ class PipelineTool(Tool):
         self.fold = pmui.Checkbox(label="Fold")
         self.order_slices = pmui.Checkbox(label="Order slices")
         self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
-        self.skip = pmui.MultiChoice(label="Disabled steps and matches", options=[], width=420)
+        self.skip = pmui.MultiChoice(label="Disabled steps and matches", options=[], width=340)
         self.skip_step = button(workspace, "Disable this step", self._skip_step, "outlined")
         self.skip_match = button(workspace, "Disable the selected match", self._skip_match, "outlined")
         self.apply = button(workspace, "Compile again", lambda: workspace.recompile(self.options))
@@ -63,22 +66,22 @@ class PipelineTool(Tool):
         super().__init__(workspace)
 
     def build(self) -> Viewable:
-        choices = line(self.preset, self.strategy, self.max_rounds, self.levels, self.seed)
+        choices = line(self.strategy, self.max_rounds, self.levels, self.seed)
         switches = line(self.optimize, self.fold, self.order_slices)
         off = line(self.skip, self.skip_step, self.skip_match)
-        buttons = line(self.apply, self.compare, self.reset)
-        self.of_rules = column(choices, buttons, self.rules, line(switches, off), self.words)
+        self.of_compiler = column(line(self.preset, self.semiring), line(self.apply, self.compare, self.reset))
+        self.of_rules = column(choices, self.rules, line(switches, off), self.words)
         self.of_passes = column(self.passes.build())
-        return column(self.of_rules, self.of_passes)
+        return column(self.of_compiler, self.of_rules, self.of_passes)
 
     def on_change(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
         has_circuit = self.workspace.session.opened.trace.level.has_circuit
         self.of_rules.visible, self.of_passes.visible = has_circuit, not has_circuit
-        if has_circuit:
-            self._fill(self.workspace.session.opened.options)
-        else:
+        self.of_compiler.visible = self.workspace.session.opened.has_compiler
+        self._fill(self.workspace.session.opened.options)
+        if not has_circuit:
             self.passes.fill()
 
     # ------------------------------------------------------------------ form -> options

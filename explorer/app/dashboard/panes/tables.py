@@ -20,7 +20,6 @@ p{margin:2px 0}
 .side{display:flex;flex-wrap:wrap;gap:8px 32px;align-items:flex-start}
 code,pre{font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{margin:0;white-space:pre-wrap}
-tr[data-slice]:hover,tr[data-slice]:focus{background:color-mix(in srgb,currentColor 12%,transparent)}
 .good::before{content:"✓ ";font-weight:700}.bad::before{content:"✕ ";font-weight:700}
 """.replace("FONT", FONT)
 
@@ -31,14 +30,10 @@ def html_pane(html: str = "", **params: object) -> pn.pane.HTML:
     return pn.pane.HTML(html, stylesheets=[STYLE], sanitize_html=False, **sizes)
 
 
-def table_html(table: TableView, caption: str = "", slices_of: int | None = None) -> str:
-    """A table with row headers in its first column.
-
-    With `slices_of`, a folded layer, each row names one of its slices and the layer that became it: the drawing lights
-    the cell of the row at the pointer, or of the focused one (`widgets/js/controls/row_lighting.js`).
-    """
+def table_html(table: TableView, caption: str = "") -> str:
+    """A table with row headers in its first column."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table["columns"])
-    rows = "".join(f"<tr{_cell_of(i, row, slices_of)}>{_row(row)}</tr>" for i, row in enumerate(table["rows"]))
+    rows = "".join(f"<tr>{_row(row)}</tr>" for row in table["rows"])
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
@@ -59,14 +54,6 @@ def lines_html(lines: Sequence[str]) -> str:
 def code_html(code: str) -> str:
     """A listing of code."""
     return f'<pre tabindex="0" aria-label="Code">{escape(code)}</pre>'
-
-
-def _cell_of(i: int, row: Sequence[str], node: int | None) -> str:
-    """The cell of a row, as attributes: only the first row is a stop of Tab, the arrow keys move from row to row."""
-    if node is None:
-        return ""
-    stop = 0 if i == 0 else -1
-    return f' data-node="{node}" data-slice="{escape(row[0])}" data-layer="{escape(row[1])}" tabindex="{stop}"'
 
 
 def _row(row: Sequence[str]) -> str:

@@ -71,7 +71,7 @@ class TimeTool(Tool):
         self.batch = number_input("Batch", 256, 1, 1_000_000, 120)
         self.threads = number_input("Threads", 1, 1, os.cpu_count() or 1, 110)
         self.seconds = number_input("Time limit, s", 20, 1, MAX_SECONDS, 120)
-        self.start = button(workspace, "Measure", self._start)
+        self.start = button(workspace, "Start measuring", self._start)
         self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
         self.recorded.param.watch(workspace.guard(lambda _: self._open_recorded()), "value")
         self.bars = BarsPane()

@@ -1,4 +1,4 @@
-"""The base class of tools in the drawer, created when first opened and notified of changes, and the layout of parts."""
+"""The base class of tools, created when first opened and notified of changes, and the layout of parts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -18,7 +18,7 @@ OPENED, CLOSED = "opened", "closed"
 
 
 class Tool(ABC):
-    """A tool of one reader's drawer."""
+    """A tool of one reader."""
 
     name: ClassVar[str]
     """The name in links and code."""
@@ -30,6 +30,8 @@ class Tool(ABC):
     """Its purpose at the levels without layers, if it is another one."""
     supported_levels: ClassVar[tuple[str, ...]] = LEVEL_NAMES
     """The levels of the traces that it supports."""
+    has_button: ClassVar[bool] = True
+    """Whether it is offered to all, or only opened where the inspector and a key ask for it."""
     elsewhere: ClassVar[str] = ""
     """The reason that the other levels have nothing to show here."""
 
@@ -120,21 +122,20 @@ def number(control: Any, otherwise: int) -> int:
 # ---------------------------------------------------------------------- the graph beside the other parts
 
 
-CHROME_HEIGHT = 162
-"""Pixels of the page outside of the graph: header, the graph's own bars, cost strip, buttons of the tools."""
+HEADER_HEIGHT = 74
+"""Pixels of the page above the graph and the open tool."""
 
 HEADING_HEIGHT = 36
 """Pixels of the headings above two compared graphs."""
 
 
-def graph_options(drawer: str, narrow: bool = False) -> dict[str, Any]:
-    """Return how the graph is shown above a drawer of this height; empty if it is closed."""
-    taken = f"{CHROME_HEIGHT + narrow * HEADING_HEIGHT}px" + (f" - {drawer}" if drawer else "")
+def graph_options(*, tool: bool = False, narrow: bool = False) -> dict[str, Any]:
+    """Return how the graph is shown, beside an open tool or not; `narrow` if it is one of two."""
     return {
-        "height": f"max(220px, calc(100vh - {taken}))",
-        "legend": not drawer,
+        "height": f"max(320px, calc(100vh - {HEADER_HEIGHT + narrow * HEADING_HEIGHT}px))",
+        "tool": tool,
         "compact": narrow,
         "inspector": "drawer" if narrow else "side",
-        "requests": ["why-not", "timing"],
+        "requests": ["why-not", "timing", "check", "close-tool"],
         "living": True,
     }

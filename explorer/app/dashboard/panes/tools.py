@@ -1,4 +1,4 @@
-"""The drawer: a row of buttons and the open tool; each tool is created when it is first opened."""
+"""The tools: their buttons, and the open one at the right of the graph; each is created when it is first opened."""
 
 from collections.abc import Callable
 from html import escape
@@ -9,63 +9,61 @@ from param.parameterized import Event
 
 from explorer.app.dashboard.panes.compare import CompareTool, OperatorsTool
 from explorer.app.dashboard.panes.files import FilesTool
-from explorer.app.dashboard.panes.folds import CostTool, FoldsTool
+from explorer.app.dashboard.panes.measure import MeasureTool
 from explorer.app.dashboard.panes.patterns import PatternTool
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.query import QueryTool
 from explorer.app.dashboard.panes.tables import html_pane
-from explorer.app.dashboard.panes.timing import TimeTool
-from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
-from explorer.app.dashboard.panes.values import PredictTool
-from explorer.app.dashboard.panes.why_not import ConflictsTool, WhyNotTool
+from explorer.app.dashboard.panes.tool import CLOSED, HEADER_HEIGHT, OPENED, Tool, button
+from explorer.app.dashboard.panes.why_not import WhyNotTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.session import EVENTS
+from explorer_widgets.dashboard import UNBOUNDED
 
 TOOLS: tuple[type[Tool], ...] = (
-    CostTool,
-    TimeTool,
-    WhyNotTool,
-    ConflictsTool,
-    FoldsTool,
     PatternTool,
-    PredictTool,
     QueryTool,
-    OperatorsTool,
+    MeasureTool,
     CompareTool,
     PipelineTool,
+    OperatorsTool,
     FilesTool,
+    WhyNotTool,
 )
 
-HEIGHT = "var(--explorer-tool-height, max(270px, 36vh))"
-"""The height of an open tool, for CSS. The bar between the graph and the tool sets the variable (`parts/frame.js`)."""
+WIDTH = "var(--explorer-side-width, 380px)"
+"""The width of an open tool, for CSS. The bar beside the graph sets the variable (`parts/frame.js`)."""
 
 
-class Drawer:
-    """The tools of the dashboard. `on_open` receives whether a tool is open, so that the graph can make room."""
+class Tools:
+    """The tools of the dashboard. `on_open` receives whether one is open, so that the graph can make room."""
 
     def __init__(self, workspace: Workspace, on_open: Callable[[bool], None]) -> None:
         self.workspace = workspace
         self.on_open = on_open
         self.open_name, self._shown = "", ("", "")
         self._tools: dict[str, Tool] = {}
-        self.buttons = pmui.CheckButtonGroup(
-            options=self._supported(),
-            size="small",
-            sizing_mode="stretch_width",
-            margin=(2, 8),
-        )
+        self.buttons = pmui.CheckButtonGroup(options=self._buttons(), size="small", margin=(2, 8))
         self.buttons.param.watch(workspace.guard(self._on_press), "value")
+        self.title = html_pane(styles={"flex": "1 1 auto", "align-self": "center"})
+        self.close = button(workspace, "Close", lambda: self.open(""), "outlined")
+        self.content = pn.Column(sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
         self.body = pn.Column(
-            sizing_mode="stretch_width", styles={"height": HEIGHT}, scroll="y-auto", visible=False, margin=(0, 4)
+            pn.Row(self.title, self.close, sizing_mode="stretch_width", margin=0),
+            self.content,
+            styles={**UNBOUNDED, "flex": f"1 0 {WIDTH}", "height": f"calc(100vh - {HEADER_HEIGHT}px)"},
+            scroll="y-auto",
+            visible=False,
+            margin=(0, 4),
         )
 
     def open(self, name: str) -> None:
-        """Open a tool by name; an empty name, or a tool that does not support the trace, closes the drawer."""
+        """Open a tool by name; an empty name, or a tool that does not support the trace, closes the open one."""
         name = name if name in self._supported().values() else ""
         if name != self.open_name:
             self.on_change(frozenset({CLOSED}))
         self.open_name = name
-        self.buttons.value = [name] if name else []
+        self.buttons.value = [name] if name in self.buttons.options.values() else []
         if name:
             if name not in self._tools:
                 self._tools[name] = next(tool for tool in TOOLS if tool.name == name)(self.workspace)
@@ -76,11 +74,10 @@ class Drawer:
 
     def on_change(self, names: frozenset[str]) -> None:
         """Offer the tools that support the trace, and notify the open tool of changes."""
-        supported = self._supported()
-        if self.buttons.options != supported:
-            if self.open_name not in ("", *supported.values()):
-                self.open("")
-            self.buttons.options = supported
+        if self.open_name not in ("", *self._supported().values()):
+            self.open("")
+        if self.buttons.options != self._buttons():
+            self.buttons.options = self._buttons()
         tool = self._tools.get(self.open_name)
         if tool is None:
             return
@@ -93,7 +90,8 @@ class Drawer:
         self.workspace.guard(tool.on_change)(EVENTS | {OPENED})
         has_circuit = opened.trace.level.has_circuit
         words = html_pane(f"<p>{escape((not has_circuit and tool.help_without_circuit) or tool.help)}</p>")
-        self.body[:] = [words, tool.view, *([html_pane(self._missing)] if self._missing else [])]
+        self.title.object = f"<h2>{escape(tool.title)}</h2>"
+        self.content[:] = [words, tool.view, *([html_pane(self._missing)] if self._missing else [])]
 
     def _supported(self) -> dict[str, str]:
         """The titles and names of the tools that support the open trace."""
@@ -101,11 +99,17 @@ class Drawer:
         level = opened.tensor.level
         return {tool.title: tool.name for tool in TOOLS if level in tool.supported_levels and tool.supports(opened)}
 
+    def _buttons(self) -> dict[str, str]:
+        """The titles and names of those that have a button."""
+        named = {tool.title for tool in TOOLS if tool.has_button}
+        return {title: name for title, name in self._supported().items() if title in named}
+
     @property
     def _missing(self) -> str:
         """Say which tools are not offered at this level, and why; empty if all are."""
         level = self.workspace.session.opened.tensor.level
-        missing = [f"{tool.title} ({tool.elsewhere})" for tool in TOOLS if level not in tool.supported_levels]
+        others = [tool for tool in TOOLS if tool.has_button and level not in tool.supported_levels]
+        missing = [f"{tool.title} ({tool.elsewhere})" for tool in others]
         return f"<p>Not at level {level}: {escape(', '.join(missing))}.</p>" if missing else ""
 
     def _on_press(self, event: Event) -> None:

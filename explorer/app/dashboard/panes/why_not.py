@@ -1,21 +1,16 @@
-"""Reasons that a pattern was not applied: at a node, entry by entry; near misses; lost conflicts."""
+"""Reasons that a pattern was not applied: at a node, entry by entry; near misses."""
 
-from dataclasses import replace
 from html import escape
 from typing import Any
 
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.panes.tables import html_pane, section_html, table_html
-from explorer.app.dashboard.panes.tool import Tool, button, column, columns, line
+from explorer.app.dashboard.panes.tables import html_pane, section_html
+from explorer.app.dashboard.panes.tool import Tool, column, columns, line
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.view_state import STRATEGIES
 from explorer.errors import CircuitError
-from explorer.options import CompilerOptions
-from explorer.trace import COMPILED
 from explorer.views import closest_pattern, near_misses, why_not
-from explorer_widgets.schema import TableView
 
 
 class WhyNotTool(Tool):
@@ -27,6 +22,7 @@ class WhyNotTool(Tool):
     name = "why-not"
     title = "Why not"
     help = "Why a pattern was not applied at the selected node, and where it nearly matched."
+    has_button = False
 
     def __init__(self, workspace: Workspace) -> None:
         self.pattern = pmui.Select(label="Pattern", options=[], size="small", width=230)
@@ -107,66 +103,3 @@ class WhyNotTool(Tool):
         many = many or (f"<p>This is the last of {len(layers):,} selected ones.</p>" if len(layers) > 1 else "")
         sections = "".join(section_html(section) for section in found["sections"])
         self.answer.object = f"<h3>{escape(found['title'])}</h3>{many}{sections}"
-
-
-# ---------------------------------------------------------------------- conflicts
-
-
-MAX_CONFLICTS = 200
-
-
-class ConflictsTool(Tool):
-    """The conflicts of the step, or of the whole trace, and the strategy that decided them."""
-
-    name = "conflicts"
-    title = "Conflicts"
-    help = "Matches that shared a node: which one won and why. Try a different strategy."
-    supported_levels = (COMPILED,)
-    elsewhere = "passes rewrite one match after the other, so none competes with another"
-
-    def __init__(self, workspace: Workspace) -> None:
-        self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)
-        self.use = button(workspace, "Use it", lambda: workspace.recompile(self._options))
-        self.compare = button(workspace, "Compare with it", lambda: workspace.compare(self._options), "outlined")
-        self.table = html_pane()
-        super().__init__(workspace)
-
-    def build(self) -> Viewable:
-        controls = line(self.strategy, self.use, self.compare)
-        return column(controls, self.table)
-
-    def on_change(self, names: frozenset[str]) -> None:
-        session = self.workspace.session
-        if "trace" in names:
-            self.strategy.value = session.opened.options.strategy
-        if not names & {"trace", "step"}:
-            return
-        here, everywhere = session.opened.trace.conflicts(session.step), session.opened.trace.conflicts()
-        if not everywhere:
-            self.table.object = "<p>No conflicts: no two matches shared a node.</p>"
-            return
-        found = here or everywhere
-        rows = [
-            [
-                str(conflict.step),
-                f"{conflict.winner.rule} at {_nodes(conflict.winner.nodes)}",
-                f"{conflict.loser.rule} at {_nodes(conflict.loser.nodes)}",
-                str(conflict.node),
-                f"{conflict.strategy}: {conflict.reason}",
-            ]
-            for conflict in found[:MAX_CONFLICTS]
-        ]
-        table: TableView = {"columns": ["step", "won", "lost", "shared node", "decided by"], "rows": rows}
-        where = f"in step {session.step}" if here else "in other steps; none in this one"
-        more = f", the first {MAX_CONFLICTS} of them" if len(found) > MAX_CONFLICTS else ""
-        count = f"{len(found):,} {'match' if len(found) == 1 else 'matches'} lost a conflict {where}{more}"
-        self.table.object = table_html(table, count)
-
-    @property
-    def _options(self) -> CompilerOptions:
-        """The options of the open trace with the chosen strategy."""
-        return replace(self.workspace.session.opened.options, strategy=self.strategy.value)
-
-
-def _nodes(nodes: tuple[int, ...]) -> str:
-    return ", ".join(map(str, nodes))
