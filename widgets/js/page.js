@@ -140,11 +140,12 @@ export function recordingModel(recording, page = {}) {
 }
 
 /** The traits that navigate a graph to a `PictureStateView`. @param {Record<string, any>} place */
-function traitsOf({ step, selection, mode, colour_by, group_by, hull, match, slides, closeup }) {
+function traitsOf({ step, selection, mode, colour_by, group_by, hull, match, slides, closeup, beliefs }) {
   const more = {
     ...(hull ? { hull, ...(match ? { match } : {}) } : {}),
     ...(slides ? { slides } : {}),
     ...(closeup ? { closeup } : {}),
+    ...(beliefs ? { beliefs } : {}),
   };
   return { step, selection, view: { mode, colour_by, group_by, ...more } };
 }

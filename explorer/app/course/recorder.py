@@ -12,6 +12,7 @@ from IPython.display import publish_display_data
 
 from explorer.app.notebook.ask_widget import AskWidget, question_options
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, fold_html
+from explorer.app.session.living import living_view
 from explorer.app.session.session import Session
 from explorer.errors import CircuitError
 from explorer.views import MODES, PictureKey, add_looks, empty_recording, fold_level
@@ -38,6 +39,8 @@ class CourseRecorder:
         self._sessions: list[Session] = []
         """The first session of each trace, from which its pictures are drawn."""
         self._looks: list[dict[PictureKey, None]] = []
+        self._believing: set[int] = set()
+        """The numbers of the recordings with what layers believe."""
 
     def begin(self) -> None:
         """Display every widget as its text and an `EmbeddedView` from now on."""
@@ -83,6 +86,9 @@ class CourseRecorder:
             "selection": list(session.selection),
             "hull": str(dict(widget.view).get("hull", "")),
         }
+        if widget.view.get("beliefs") is True:
+            start["beliefs"] = True
+            self._believing.add(number)
         return {
             "kind": "graph",
             "options": {**_options_of(widget), **fixed},
@@ -135,6 +141,8 @@ class CourseRecorder:
         for (_, near_misses, layer_times), session, looks in zip(self._keys, self._sessions, self._looks, strict=True):
             recorded = empty_recording(session.index, session.opened.name, session.findings.checks)
             add_looks(recorded, session.index, looks, near_misses=near_misses, layer_times=layer_times)
+            if len(recordings) in self._believing:
+                recorded["living"] = living_view(session.index, epochs=True)
             recordings.append(recorded)
         return recordings
 

@@ -71,8 +71,8 @@ def show(
     Without `group_by`, the level decides the picture: plates, or a score of the calls of a compiler that is watched.
     `near_misses` names the pattern with drawn near misses; `selection` contains ids of boxes or of nodes; `height`
     is in pixels; by default, the picture is as high as what it shows. `film=False` leaves out the film and the time
-    line, which tell what later steps do: for a picture before a question. `beliefs=True` starts with what each layer believes, of a small
-    circuit that is a distribution: paint on its inputs. The widget has the traits `step`,
+    line, which tell what later steps do: for a picture before a question. `beliefs=True` starts with what each layer
+    believes, if the circuit is small and a distribution: paint on its inputs. The widget has the traits `step`,
     `selection` and `view`, and the property `selected_nodes`.
 
     Jupyter keeps a widget, and with it its trace, until its method `close` is called.

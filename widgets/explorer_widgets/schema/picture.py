@@ -202,3 +202,5 @@ class PictureStateView(TypedDict):
     selection: list[str]
     hull: NotRequired[str]
     """The hull in focus."""
+    beliefs: NotRequired[bool]
+    """Whether cells show what their layers believe."""
