@@ -2,7 +2,7 @@
 
 import { believe, dream } from "../living/beliefs.js";
 import { drawn, marginal, readModel, sampled } from "../living/model.js";
-import { tilesOf } from "../living/paint.js";
+import { isTurned, tilesOf } from "../living/paint.js";
 import { matchesMedia } from "../shared/theme.js";
 
 /**
@@ -13,7 +13,10 @@ import { matchesMedia } from "../shared/theme.js";
  */
 
 /** What a stroke does to a variable: the largest or least value, or nothing is known of it. @typedef {"ink" | "paper" | "unknown"} Brush */
-/** A cell at the pointer, how high in it, and whether a stroke there forgets. @typedef {{cell: Cell | null, height: number, erases: boolean}} Spot */
+/**
+ * A cell at the pointer, how far to the right and how high in it, from 0 to 1, and whether a stroke there forgets.
+ * @typedef {{cell: Cell | null, across: number, height: number, erases: boolean}} Spot
+ */
 /** How long a sample shows each group of layers, and all of them at most, in milliseconds. */
 const [BEAT_MS, SAMPLE_MS] = [400, 2_800];
 /** How long each epoch of the training is shown. */
@@ -97,7 +100,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     if (!belief || !state.life || !belief.variables.length) return null;
     const { kind, variable } = state.life.layers[at];
     const isUnknown = variable >= 0 && state.evidence[variable] === null;
-    return { at, belief, tiles: tilesAt(at, belief), isUnknown, isMixture: kind === "sum" };
+    return { at, belief, tiles: tilesAt(at, belief), isUnknown, isMixture: kind === "sum", image: state.life.image };
   }
 
   /** The variable of a cell; -1 unless it is an input. @param {Cell | null} cell */
@@ -106,35 +109,34 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     return state.life?.layers[at]?.variable ?? -1;
   }
 
-  /**
-   * The value that a stroke gives to a variable.
-   * @param {Cell} cell @param {number} variable @param {number} height where in its cell, from 0 at the bottom to 1 @returns {number | null}
-   */
-  function strokeValue(cell, variable, height) {
-    const { states, span } = /** @type {Model} */ (state.life).variables[variable];
-    if (state.brush === "unknown") return null;
+  /** The value that a stroke gives to a variable. @param {Spot & {cell: Cell}} spot @param {number} variable @returns {number | null} */
+  function strokeValue({ cell, across, height, erases }, variable) {
+    const { image, variables } = /** @type {Model} */ (state.life);
+    const { states, span } = variables[variable];
+    if (erases || state.brush === "unknown") return null;
     const width = beliefOf(cell.layer)?.belief.widths[0] ?? 1;
-    if (width > 1) return Math.min(width - 1, Math.max(0, Math.floor(height * width)));
-    if (!states && !state.life?.image.length) return span[0] + height * (span[1] - span[0]);
+    const share = isTurned(cell.area, 1, image) ? across : height;
+    if (width > 1) return Math.min(width - 1, Math.max(0, Math.floor(share * width)));
+    if (!states && !image.length) return span[0] + share * (span[1] - span[0]);
     return state.brush === "ink" ? span[1] : span[0];
   }
 
   /** Begin a stroke, if there is an input at the pointer; a value that is picked again is forgotten. @param {Spot} spot @returns {boolean} */
-  function begin({ cell, height, erases }) {
+  function begin({ cell, ...spot }) {
     const variable = variableOf(cell);
     if (!cell || variable < 0) return false;
     stop();
     painting = true;
-    const value = erases ? null : strokeValue(cell, variable, height);
+    const value = strokeValue({ cell, ...spot }, variable);
     const again = state.evidence[variable] === value && (beliefOf(cell.layer)?.belief.widths[0] ?? 1) > 1;
     put(variable, again ? null : value);
     return true;
   }
 
   /** Go on with a stroke. @param {Spot} spot */
-  function stroke({ cell, height, erases }) {
+  function stroke({ cell, ...spot }) {
     const variable = variableOf(cell);
-    if (cell && variable >= 0) put(variable, erases ? null : strokeValue(cell, variable, height));
+    if (cell && variable >= 0) put(variable, strokeValue({ cell, ...spot }, variable));
   }
 
   /** @param {number} variable @param {number | null} value */

@@ -147,12 +147,13 @@ export function makePointing({
     /** @param {string} type @param {(event: any) => void} action @param {object} [options] */
     const on = (type, action, options) => element.addEventListener(type, guard(action), options);
 
-    /** The cell at the pointer, and how high in it that is, from 0 to 1. @param {any} event */
+    /** The cell at the pointer, and where in it that is. @param {any} event @returns {import("./living.js").Spot} */
     function spot(event) {
       const at = pointIn(event, pane);
       const cell = cellUnder(at, pane);
-      const { y } = pointOf(state.camera, at, stage.viewport());
-      return { cell, height: cell ? 1 - (y - cell.area.y) / cell.area.h : 0, erases: event.shiftKey === true };
+      const { x, y } = pointOf(state.camera, at, stage.viewport());
+      const across = cell ? (x - cell.area.x) / cell.area.w : 0;
+      return { cell, across, height: cell ? 1 - (y - cell.area.y) / cell.area.h : 0, erases: event.shiftKey === true };
     }
     /** @param {any} event */
     function capture(event) {

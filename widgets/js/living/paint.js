@@ -68,6 +68,15 @@ export function tilesOf({ variables, widths }, image) {
 }
 
 /**
+ * Whether values go from left to right, and variables from top to bottom: each along the longer side of the area.
+ * @param {Area} area @param {number} variables @param {number[]} image
+ */
+export const isTurned = ({ w, h }, variables, image) => !image.length && (variables > 1 ? h > w : w >= h);
+
+/** Tiles of which values go from left to right. @param {Tile[]} tiles */
+const turned = (tiles) => tiles.map(({ x, y, w, h, at }) => ({ x: 1 - y - h, y: x, w: h, h: w, at }));
+
+/**
  * Paint numbers from 0 to 1 as the tiles of an area.
  * @param {any} pen @param {Palette} palette @param {string} fill of the kind of layer @param {Area} area
  * @param {Float64Array} shown @param {Tile[]} tiles
@@ -88,10 +97,11 @@ export function paintTiles(pen, palette, fill, area, shown, tiles) {
  * Paint the belief of a cell: its picture, at the bottom how much each thing that it mixes counts, and a dotted outline
  * around what nobody has observed.
  * @param {any} pen @param {Palette} palette @param {string} fill @param {number} k the scale @param {Area} area
- * @param {Belief} belief @param {Tile[]} tiles @param {{isUnknown: boolean, isMixture: boolean}} cell
+ * @param {Belief} belief @param {Tile[]} tiles @param {{isUnknown: boolean, isMixture: boolean, image: number[]}} cell
  */
-export function paintBelief(pen, palette, fill, k, area, belief, tiles, { isUnknown, isMixture }) {
-  paintTiles(pen, palette, fill, area, belief.shown, tiles);
+export function paintBelief(pen, palette, fill, k, area, belief, tiles, { isUnknown, isMixture, image }) {
+  const laid = isTurned(area, belief.variables.length, image) ? turned(tiles) : tiles;
+  paintTiles(pen, palette, fill, area, belief.shown, laid);
   const count = belief.shares.length;
   if (isMixture && count > 1 && count <= MAX_SHARES && k * area.h > STRIPED) {
     const [height, width] = [STRIP * area.h, area.w / count];
