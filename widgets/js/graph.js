@@ -27,6 +27,7 @@ import { makePointing } from "./controls/pointing.js";
 import { makeReaders } from "./controls/readers.js";
 import { makeRequesting, makeSaving, makeStepping, makeTiming } from "./controls/stepping.js";
 import { makeSelecting } from "./controls/selecting.js";
+import { makeColumns } from "./parts/columns.js";
 import { makeEpochs } from "./parts/epochs.js";
 import { makeFilm } from "./parts/film.js";
 import { makeFoot, makePager } from "./parts/foot.js";
@@ -82,6 +83,7 @@ const PARTS = {
   copying: makeCopying,
   slides: makeSlides,
   epochs: makeEpochs,
+  columns: makeColumns,
   livingBar: makeLivingBar,
   toolbar: makeToolbar,
   search: makeSearch,
@@ -121,7 +123,7 @@ const DRAWN = /** @type {const} */ ([
     "stage",
   ],
   ...["search", "strip", "legend", "foot", "pager", "lens", "inspector", "split", "docking", "asking", "closeup"],
-  ...["epochs", "livingBar"],
+  ...["epochs", "columns", "livingBar"],
   ...["table", "help", "map", "loading"],
 ]);
 

@@ -48,6 +48,7 @@ from explorer_widgets.schema import (
 MAX_LAYERS = 300
 MAX_NUMBERS = 200_000
 """Maximum number of weights: a stroke on the input is answered in 50 ms."""
+REAL_COLUMNS = "Real columns are as the circuit reads them: standardized, if it was trained from a table."
 MAX_STATES = 256
 MAX_CODE = 255
 MIN_ON_GRID = 64
@@ -118,7 +119,7 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         examples = [{"label": name, "x": (x * most).tolist()} for name, x in digits_on(grid).items()]
     return {
         **no_life(""),
-        "note": "" if learned is None else learned.sentence,
+        "note": learned.sentence if learned is not None else REAL_COLUMNS if _has_real_column(index, variables) else "",
         "image": image,
         "variables": variables,
         "layers": layers,
@@ -128,6 +129,10 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         "examples": examples,
         "epochs": [] if learned is None or not epochs else _epochs(circuit, learned, layers),
     }
+
+
+def _has_real_column(index: TraceIndex, variables: Sequence[LivingVariableView]) -> bool:
+    return bool(index.columns) and any(not one["states"] for one in variables)
 
 
 def _layers(stages: Stages, values: StageValues) -> tuple[list[LivingLayerView], LivingNumbersView]:

@@ -35,15 +35,18 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   const tiles = new Map();
   let painting = false;
 
-  /** Believe what is observed now, with the terms that a sample has chosen. @param {Evidence} evidence @param {Map<number, number>} [chosen] */
-  function observe(evidence, chosen) {
+  /** Believe what is observed now, with the terms that a sample has chosen. @param {Evidence} evidence @param {Map<number, number>} [chosen] @param {number} [drawn] how many of them are a sample */
+  function observe(evidence, chosen, drawn = 0) {
     const { life } = state;
     if (!life || !dreamt) return;
-    store.set({ evidence, believed: believe(life, dreamt, evidence, chosen) });
+    store.set({ evidence, drawn, sampling: chosen !== undefined, believed: believe(life, dreamt, evidence, chosen) });
   }
 
-  /** Forget a sample on its way. */
-  const stop = () => timers.cancel("sample");
+  /** Forget a sample on its way, or a film. */
+  function stop() {
+    timers.cancel("sample");
+    if (state.sampling) observe(state.evidence);
+  }
 
   /** What is observed at first: the upper part of an example, or nothing. @param {Model} life @returns {Evidence} */
   function first(life) {
@@ -171,7 +174,8 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
         return;
       }
       const found = believe(life, dreamt, evidence, chosen);
-      observe(evidence.map((value, variable) => value ?? sampled(life, variable, found.logs, found.units)));
+      const row = evidence.map((value, variable) => value ?? sampled(life, variable, found.logs, found.units));
+      observe(row, undefined, evidence.filter((value) => value === null).length);
       announce("A sample was drawn.");
     };
     next(0);
@@ -193,7 +197,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     if (!found) return;
     dreamt = found.dreamt;
     store.set({ life: found.life, epoch: number });
-    observe(state.evidence);
+    observe(state.evidence, undefined, state.drawn);
   }
 
   /** Show all epochs, one after the other. */
@@ -229,8 +233,11 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
       const found = state.alive && state.believed ? beliefOf(layer) : null;
       if (!found || !state.life || !state.believed) return [];
       const { variable } = state.life.layers[found.at];
-      const told = `the evidence tells it ${found.belief.bits.toFixed(2)} bits`;
-      if (variable < 0) return [`believes this of ${found.belief.variables.length} variables; ${told}`];
+      const count = found.belief.variables.length;
+      const told = `what is observed has moved it by ${found.belief.bits.toFixed(2)} bits`;
+      const noun = state.life.image.length ? "pixels" : "variables";
+      if (variable < 0)
+        return [`its belief about ${count === 1 ? "a" : count} ${count === 1 ? noun.slice(0, -1) : noun}`, told];
       const { name } = state.life.variables[variable];
       if (!found.isUnknown) return [`${name} = ${state.evidence[variable]}, observed`];
       const shares = marginal(state.life, variable, state.believed.logs, state.believed.units);

@@ -12,7 +12,8 @@ const [SAMPLES, SIDE, SPACE] = [2, 24, 3];
 export function makeEpochs({ ui: { h, guard, textButton }, store: { state }, living }) {
   const frames = h("div", { class: "ce-epoch-frames", role: "group", "aria-label": "Epochs of the training" });
   const play = textButton("Watch it learn", living.watch, { title: "Show all epochs, one after the other" });
-  const element = h("div", { class: "ce-epochs" }, play, frames);
+  const unit = h("span", { class: "ce-epochs-unit" });
+  const element = h("div", { class: "ce-epochs" }, h("div", {}, play, unit), frames);
   /** The epochs that are drawn, and in which theme. */
   let drawn = "";
   /** @type {any[]} */
@@ -69,6 +70,7 @@ export function makeEpochs({ ui: { h, guard, textButton }, store: { state }, liv
         buttons = epochs.map((_, number) => frame(number));
         frames.replaceChildren(...buttons);
       }
+      unit.textContent = `held-out bits per ${state.life?.image.length ? "pixel" : "variable"}`;
       buttons.forEach((button, number) => button.setAttribute("aria-current", String(number === state.epoch)));
     },
   };
@@ -76,6 +78,8 @@ export function makeEpochs({ ui: { h, guard, textButton }, store: { state }, liv
 
 export const STYLE = `
 .ce-epochs{display:flex;align-items:center;gap:8px;min-width:0}
+.ce-epochs>div:first-child{display:flex;flex-direction:column;gap:2px;flex:none}
+.ce-epochs-unit{color:var(--ce-muted);font-size:12px}
 .ce-epoch-frames{display:flex;gap:4px;overflow-x:auto;padding:2px}
 .ce-root button.ce-epoch{display:grid;grid-template-columns:auto auto;gap:0 6px;height:auto;padding:3px 6px;flex:none;text-align:left;justify-content:start}
 .ce-epoch canvas{grid-row:1/3;height:24px}

@@ -18,7 +18,7 @@ const BRUSHES = [
 ];
 
 /** @param {import("../graph.js").Page} page */
-export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living, epochs }) {
+export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living, epochs, columns }) {
   const switching = textButton("Beliefs", () => living.toggle(), {
     "aria-pressed": "false",
     title: "Show in each cell what its layer believes; paint on the inputs (b)",
@@ -28,6 +28,8 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   const brushes = BRUSHES.map(([name, words, title]) =>
     textButton(words, () => living.take(name), { "data-brush": name, title }),
   );
+  const painting = h("div", { class: "ce-group", role: "group", "aria-label": "Paint with" }, brushes);
+  const forgetHalf = textButton("Forget the lower half", () => living.forget(0.5));
   const picks = h("div", { class: "ce-group" });
   const which = h("select", { "aria-label": "Variable" });
   const given = h("input", { type: "number", class: "ce-living-given", "aria-label": "Value", placeholder: "value" });
@@ -58,10 +60,10 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     "div",
     { class: "ce-living-row" },
     h("div", { class: "ce-living-value" }, value, known),
-    h("div", { class: "ce-group", role: "group", "aria-label": "Paint with" }, brushes),
+    painting,
     textButton("Sample (s)", living.sample, { title: "Draw what is unknown, from the root to the inputs" }),
     textButton("Forget all", () => living.forget(1)),
-    textButton("Forget half", () => living.forget(0.5)),
+    forgetHalf,
     picks,
     observing,
     lines,
@@ -71,6 +73,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     { class: "ce-living", "aria-label": "What the circuit believes" },
     controls,
     epochs.element,
+    columns.element,
     h("div", { class: "ce-living-words" }, said, note),
     strip,
   );
@@ -89,6 +92,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
       ),
     );
     picks.hidden = !examples.length;
+    painting.hidden = forgetHalf.hidden = !life?.image.length;
     which.replaceChildren(
       ...(life?.variables ?? []).map(({ name }, variable) => h("option", { value: variable, text: name })),
     );
@@ -97,6 +101,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
 
   function drawLines() {
     lines.replaceChildren(
+      h("span", { class: "ce-living-dotted", text: "unknown" }),
       ...SAMPLES.map((bits) =>
         h(
           "span",
@@ -138,11 +143,13 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     if (!life || !believed || !shown?.box || !found || !pen) return;
     const { pictures } = living.mixed(found.at);
     const count = Math.min(MAX_UNITS, pictures.length);
-    const what = found.isMixture ? "mixes" : "is made of";
+    const [many, noun] = [found.belief.variables.length, life.image.length ? "pixel" : "variable"];
+    const over = many === 1 ? `this ${noun}` : `${found.at === life.root ? "all " : ""}${many} ${noun}s`;
     const name = found.at === life.root ? "The root" : `${shown.box.title} #${shown.layer}`;
+    const units = `${pictures.length.toLocaleString("en-US")} ${pictures.length === 1 ? "unit" : "units"}`;
     said.textContent =
-      `${name} ${what} ${pictures.length.toLocaleString("en-US")} ${pictures.length === 1 ? "unit" : "units"}: ` +
-      "what each one has learned, and how much of it explains what you observed" +
+      `${name} ${found.isMixture ? "mixes" : "has"} ${units}, each a distribution over ${over}: what it has learned, ` +
+      "and how much of it explains what is observed" +
       (count < pictures.length ? ` (the first ${count})` : "");
     const ratio = globalThis.devicePixelRatio || 1;
     const [room, pitch] = [strip.parentNode.clientWidth || 800, SIDE + SPACE];
@@ -175,18 +182,25 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   }
 
   function drawControls() {
-    const { life, believed, evidence, brush } = state;
-    const observed = evidence.filter((one) => one !== null).length;
-    value.textContent = believed
-      ? believed.log === -Infinity
-        ? "impossible"
-        : `log p = ${believed.log.toFixed(2).replace("-", "−")}`
-      : "";
-    known.textContent = life
-      ? `${observed} of ${evidence.length} ${life.image.length ? "pixels" : "variables"} observed`
-      : "";
+    const { life, believed, evidence, brush, drawn, sampling } = state;
+    const observed = evidence.filter((one) => one !== null).length - drawn;
+    const log = believed?.log ?? 0;
+    value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
+    const rest = sampling ? ", sampling the others …" : drawn ? `, ${drawn} sampled` : "";
+    const noun = life?.image.length ? "pixels" : "variables";
+    known.textContent = `${observed} of ${evidence.length} ${noun} observed${rest}`;
     for (const button of brushes)
       button.setAttribute("aria-pressed", String(button.getAttribute("data-brush") === brush));
+  }
+
+  /** Where the weights come from, or why there are none. */
+  function noteWords() {
+    const { life, epoch } = state;
+    if (!life) return "Asking for the weights …";
+    const best = Math.min(...life.epochs.map(({ bits }) => bits));
+    const shown = life.epochs[epoch];
+    if (!shown || shown.bits === best) return life.missing || life.note;
+    return `As it was after epoch ${shown.epoch}: ${shown.bits.toFixed(2)} bits per variable of held-out rows; the best has ${best.toFixed(2)}.`;
   }
 
   return {
@@ -201,6 +215,9 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
         "brush",
         "hover",
         "cell",
+        "epoch",
+        "drawn",
+        "sampling",
         "slice",
         "selection",
         "palette",
@@ -217,7 +234,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
       element.hidden = !alive || switching.hidden || isPresenting(state);
       if (element.hidden) return;
       controls.hidden = !state.believed;
-      note.textContent = life ? life.missing || life.note : "Asking for the weights …";
+      note.textContent = noteWords();
       note.hidden = !note.textContent;
       drawExamples();
       drawControls();
@@ -235,6 +252,7 @@ export const STYLE = `
 .ce-living-lines{display:flex;gap:12px;align-items:center;margin-left:auto}
 .ce-living-lines span{display:inline-flex;gap:4px;align-items:center;white-space:nowrap}
 .ce-root input.ce-living-given{width:72px;height:28px;padding:0 6px;font:inherit;color:inherit;background:var(--ce-panel);border:1px solid var(--ce-control);border-radius:6px}
+.ce-living-dotted{border:1.5px dotted var(--ce-accent);padding:0 5px}
 .ce-living-words{display:flex;flex-wrap:wrap;justify-content:space-between;gap:2px 16px}
 .ce-living-said,.ce-living-note{margin:0;font-size:12.5px}
 .ce-living-units{height:70px;max-width:100%;align-self:flex-start}

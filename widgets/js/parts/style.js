@@ -9,6 +9,7 @@ import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as LANES } from "../shared/lanes.js";
 import { STYLE as SPLITTING } from "../shared/splitting.js";
 import { STYLE as BUFFERS } from "./buffers.js";
+import { STYLE as COLUMNS } from "./columns.js";
 import { STYLE as EPOCHS } from "./epochs.js";
 import { STYLE as FILM } from "./film.js";
 import { STYLE as FOOT } from "./foot.js";
@@ -93,6 +94,7 @@ export const STYLE = [
   HINT,
   LIVING,
   EPOCHS,
+  COLUMNS,
   LOADING,
   INSPECTOR,
   TABLE,

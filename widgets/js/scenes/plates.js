@@ -224,6 +224,8 @@ export function platesScene(make, palette) {
       if (isOne) paintFrame(ink, box, alpha);
       if (t >= 1) paintMarks(ink, box, own);
       if (t >= 1 && marks.selected.has(box.id) && own.length > 1) paintPicked(ink, own, marks.layers);
+      if (t >= 1 && marks.beliefs && marks.hover === box.id)
+        paintPicked(ink, own, [box.plate?.cells[marks.cell] ?? -1]);
     }
   }
 
