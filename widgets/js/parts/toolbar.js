@@ -2,7 +2,7 @@
 
 import { list, text } from "../shared/reading.js";
 import { COLOUR_WORDS, GROUP_WORDS, MODE_WORDS } from "../picture/words.js";
-import { isCompact } from "./state.js";
+import { chosenMode } from "./state.js";
 
 /** @param {import("../graph.js").Page} page */
 export function makeToolbar({
@@ -61,7 +61,7 @@ export function makeToolbar({
       modes.replaceChildren(...modeButtons.values());
     }
     modes.hidden = shown.length < 2;
-    const current = text(state.view.mode, state.picture ? state.picture.mode : "diff");
+    const current = chosenMode(state);
     for (const [mode, button] of modeButtons) button.setAttribute("aria-pressed", String(mode === current));
   }
 
