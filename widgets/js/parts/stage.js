@@ -7,7 +7,7 @@ import { svgScene } from "../scenes/svg.js";
 import { focusedIn } from "../shared/elements.js";
 import { number } from "../shared/reading.js";
 import { lensHull } from "../plates/lens.js";
-import { isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
+import { isPresenting, marksOf, picturesOf } from "./state.js";
 
 /**
  * @import { Picture, Scene } from "../picture/types.js"
@@ -108,7 +108,7 @@ export function makeStage(page) {
   /** As it was measured last. @returns {import("../controls/camera_views.js").Viewport} */
   function viewport() {
     const lens = lensHull(state.picture, state.hull) ? LENS_INSET : 0;
-    const inset = panes.length > 1 || isCompact(state) ? INSET : lens;
+    const inset = panes.length > 1 ? INSET : lens;
     const maxFit = isPresenting(state) ? SLIDE_FIT : MAX_FIT;
     return { ...size, panes: panes.length, inset, maxFit, row: panes[0]?.picture?.score?.left ?? 0 };
   }
