@@ -25,7 +25,7 @@ PICTURES = {
     "dashboard": ("circuit=digits&step=3", "light", PLAIN, ()),
     "compare": ("circuit=conflict&step=3&vs.circuit=conflict&vs.disable=SumCollapse", "dark", WIDE, ("Compare",)),
     "hmm": ("circuit=hmm&step=3", "light", WIDE, ()),
-    "folds": ("circuit=mnist&step=9", "light", WIDE, ("Folds",)),
+    "folds": ("circuit=mnist&step=9", "light", WIDE, ()),
     "pattern": ("circuit=digits&step=3", "light", WIDE, ("Pattern",)),
     "query": ("circuit=digits.pt", "light", TALL, ("Query", "Observe all of 7", "Erase lower half")),
     "operators": ("circuit=squared&step=1", "light", TALL, ("Operators",)),

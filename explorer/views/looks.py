@@ -71,6 +71,8 @@ def plate_look(
     """Return the look of a plate, which has the colour of its kind unless the picture is coloured by a value."""
     if colour_by in KIND_COLOURS:
         return {"fill": kind, "ink": "onCell"}
+    if colour_by in SCALES and value is None and category is None:
+        return {"fill": kind, "ink": "onCell", "hatch": "missing"}
     return _filled(colour_by, "kept", matched, value, category)
 
 

@@ -25,7 +25,20 @@ UNBOUNDED = {"max-height": "none"}
 """The style of what may be higher than the window; otherwise Panel cuts it, and what follows covers it."""
 
 
-class GraphPane(AnyWidgetComponent):
+class BundledComponent(AnyWidgetComponent):
+    """A component whose module imports nothing.
+
+    Panel's own map names React of another version than that of panel-material-ui, and each page would warn about it.
+    """
+
+    __abstract = True
+
+    @classmethod
+    def _process_importmap(cls) -> dict[str, dict[str, str]]:
+        return {"imports": {}, "scopes": {}}
+
+
+class GraphPane(BundledComponent):
     """The graph of a step with its stepper. User actions change `step`, `selection`, `view` and `request`."""
 
     # A bundle, not `_esm`: Panel keys inline modules by class name and text length, and would rewrite them first.
@@ -83,7 +96,7 @@ class GraphPane(AnyWidgetComponent):
         self.param.watch(lambda *events: callback({e.name: e.new for e in events}), list(SET_BY_USER))
 
 
-class BarsPane(AnyWidgetComponent):
+class BarsPane(BundledComponent):
     """Bars with whiskers; setting `bars` again redraws them while a measurement runs."""
 
     _bundle = BARS
@@ -100,7 +113,7 @@ class BarsPane(AnyWidgetComponent):
         self.bars = to_json(bars)
 
 
-class DerivationPane(AnyWidgetComponent):
+class DerivationPane(BundledComponent):
     """The circuits that operators combined, and what they made of them; a click lights up where a layer comes from."""
 
     _bundle = DERIVATION
@@ -117,7 +130,7 @@ class DerivationPane(AnyWidgetComponent):
         self.derivation = "" if derivation is None else to_json(derivation)
 
 
-class QueryPane(AnyWidgetComponent):
+class QueryPane(BundledComponent):
     """The observed pixels of an image, painted on a pad, and what a circuit answered; a stroke changes `evidence`."""
 
     _bundle = QUERY
@@ -136,7 +149,7 @@ class QueryPane(AnyWidgetComponent):
         self.query = "" if query is None else to_json(query)
 
 
-class BrowserHost(AnyWidgetComponent):
+class BrowserHost(BundledComponent):
     """Browser features: the theme, which `flip_theme` toggles, the clipboard, and the address with its history."""
 
     _bundle = HOST

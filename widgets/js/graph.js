@@ -173,8 +173,9 @@ function render({ model, el }) {
   );
   main.replaceChildren(area, lens.element, page.split.element, inspector.element, help.element);
   const bottom = h("div", { class: "ce-bottom" }, page.toolbar.choosing, page.legend.element, page.foot.element);
+  const skip = ui.textButton("Skip to the picture", () => stage.focus(state.focus), { class: "ce-skip" });
   root.replaceChildren(
-    ...[page.slides.head, page.stepper.element, page.toolbar.element, page.strip.element, ui.wrong],
+    ...[skip, page.slides.head, page.stepper.element, page.toolbar.element, page.strip.element, ui.wrong],
     ...[
       main,
       page.livingBar.element,

@@ -241,6 +241,8 @@ html[data-theme=dark] { color-scheme: dark; background: #121212; color: #eceef1;
 /* It covers the page, which starts in the light theme. */
 html[data-theme] #loader { background: inherit; }
 html[data-theme] body { background: inherit; }
+#skip { position: fixed; left: 8px; top: 8px; z-index: 3000; min-height: 28px; font: inherit; }
+#skip:not(:focus) { clip-path: inset(50%); }
 </style>
 """
 
@@ -253,6 +255,15 @@ MODULES = """
     name.startsWith("./") ? import(new URL(name, document.baseURI)) : polyfill(name, ...more);
   window.importShim = Object.assign(load, polyfill);
   for (const name of {{ modules | tojson }}) load(name);
+}
+// The first stop of Tab leads past the header: the graph enters its picture on this key, wherever the focus is.
+{
+  const skip = Object.assign(document.createElement("button"), { id: "skip", textContent: "Skip to the picture" });
+  skip.onclick = () => {
+    skip.blur();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: ".", bubbles: true }));
+  };
+  addEventListener("DOMContentLoaded", () => document.body.prepend(skip));
 }
 </script>
 """

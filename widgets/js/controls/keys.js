@@ -4,7 +4,7 @@ import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/near.js";
 import { SECTIONS } from "../parts/inspector.js";
-import { hasAllTools, isAlive, isCompact, isDrawer, isPresenting } from "../parts/state.js";
+import { chosenMode, hasAllTools, isAlive, isCompact, isDrawer, isPresenting } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
 /** @import { Picture } from "../picture/types.js" */
@@ -68,16 +68,17 @@ export function makeKeys(page) {
       if (!hasAllTools(state)) inspector.open();
       search.focus();
     },
-    d: () => setMode(text(state.view.mode, "diff") === "diff" ? "after" : "diff"),
+    d: () => setMode(chosenMode(state) === "diff" ? "after" : "diff"),
     "?": () => help.open(),
     b: () => page.livingBar.switching.hidden !== true && page.living.toggle(),
     s: () => isAlive(state) && page.living.sample(),
     t: () => (timing.isOffered() ? timing.start() : inspector.openSection("timing")),
     ",": (graph) => graph && moveFocus("previous"),
-    ".": (graph) => graph && moveFocus("next"),
+    ".": (graph) => (graph ? moveFocus("next") : stage.focus(state.focus)),
     ...Object.fromEntries(
       SECTIONS.filter(({ key }) => key !== "t").map(({ key, name }) => [key, () => inspector.openSection(name)]),
     ),
+    w: () => (state.selection.length ? inspector.openSection("why-not") : selecting.turnToNearMiss()),
   };
 
   /**

@@ -50,7 +50,8 @@ export function makeReaders(page) {
   }
 
   function readView() {
-    const view = asDict(model.get("view"));
+    const sent = asDict(model.get("view"));
+    const view = sent.under && !sent.hull ? { ...sent, under: "" } : sent; // the host closed the lens
     const opens = !isPresenting(state); // a view of slides that were shown already may be older than the page's
     const zoomed = JSON.stringify(view.zoom || null) !== JSON.stringify(state.view.zoom || null);
     const hull = text(view.hull);

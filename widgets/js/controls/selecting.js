@@ -2,7 +2,8 @@
 
 import { focusedIn } from "../shared/elements.js";
 import { lensHull } from "../plates/lens.js";
-import { boxOf, guessOf, isDrawer, layersOf } from "../parts/state.js";
+import { text } from "../shared/reading.js";
+import { boxOf, guessOf, isDrawer, layersOf, withoutLens } from "../parts/state.js";
 
 /** The id of the first match of a step, in the state before it. */
 const FIRST = "hull-0";
@@ -68,6 +69,7 @@ export function makeSelecting(page) {
    */
   function light(id, match = 0) {
     const hull = id === state.hull && match === state.match ? "" : id;
+    if (!hull) return closeLens();
     store.set({ hull, match });
     setView({ hull, match });
     const shown = state.picture?.stops.find((item) => item.id === hull);
@@ -76,6 +78,35 @@ export function makeSelecting(page) {
     announce(page.pager.words());
     select(shown.lens ? [] : shown.boxes.map((box) => box.id));
   }
+
+  /** The picture is again as it was chosen. */
+  function closeLens() {
+    const closed = withoutLens(state);
+    store.set({ hull: "", match: 0 });
+    setView({ hull: "", match: 0, ...closed });
+    if (closed.mode) page.loading.expect();
+  }
+
+  /** Light the first match of the state before the step, over what is shown. */
+  function openBefore() {
+    const under = text(state.view.under) || text(state.view.mode, state.picture?.mode);
+    store.set({ hull: FIRST, match: 0 });
+    setView({ mode: "before", hull: FIRST, match: 0, under });
+    page.loading.expect();
+  }
+
+  /** The near miss that got furthest. */
+  function bestNearMiss() {
+    const near = (state.picture?.stops || []).filter(({ kind, lens }) => kind === "near-miss" && lens);
+    const bound = (/** @type {import("../picture/types.js").Hull} */ { lens }) => {
+      const [{ cells, question }] = lens?.attempts ?? [{ cells: [], question: 0 }];
+      return cells.length + question / 100;
+    };
+    return near.reduce((best, hull) => (!best || bound(hull) > bound(best) ? hull : best), near[0]);
+  }
+
+  /** Whether the near miss that got furthest is lit once the state before the step is shown. */
+  let awaitsNearMiss = false;
 
   /** Whether the state before the step has matches or near misses that this picture, the state after, does not show. */
   const hasStopsBefore = () => {
@@ -108,14 +139,29 @@ export function makeSelecting(page) {
     turn(way) {
       const stops = state.picture ? state.picture.stops : [];
       // What plates show as the difference is the state after: matches are on the state before.
-      if (!stops.length && hasStopsBefore()) setView({ mode: "before", hull: FIRST, match: 0 });
       if (!stops.length) {
-        if (!hasStopsBefore()) say(missing());
+        if (hasStopsBefore()) openBefore();
+        else say(missing());
         return;
       }
       const at = stops.findIndex((hull) => hull.id === state.hull);
       const next = at < 0 ? (way > 0 ? 0 : stops.length - 1) : (at + way + stops.length) % stops.length;
       if (next !== at) light(stops[next].id);
+    },
+    /** Light the near miss of the step that got furthest. */
+    turnToNearMiss() {
+      const best = bestNearMiss();
+      awaitsNearMiss = !best && !state.picture?.stops.length && hasStopsBefore();
+      if (awaitsNearMiss) openBefore();
+      else if (best && best.id !== state.hull) light(best.id);
+      else if (!best) say("This step has no near misses.");
+    },
+    /** Another picture is shown. */
+    arrive() {
+      if (!awaitsNearMiss || !state.picture?.stops.length) return;
+      awaitsNearMiss = false;
+      const best = bestNearMiss();
+      if (best && best.id !== state.hull) light(best.id);
     },
     /** Show the next match of the lit hull, then those of the next hull. @param {number} way */
     turnMatch(way) {

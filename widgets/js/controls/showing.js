@@ -42,6 +42,7 @@ export function makeShowing(page) {
         );
       }
       camera.animate(before);
+      page.selecting.arrive();
     },
   };
 }

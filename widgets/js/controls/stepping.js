@@ -2,20 +2,22 @@
 
 import { list } from "../shared/reading.js";
 import { saveTraits } from "../shared/traits.js";
+import { withoutLens } from "../parts/state.js";
 
 const PLAY_MS = 1400;
 
 /** @param {import("../graph.js").Page} page */
-export function makeStepping({ ui: { timers }, store, saving: { save, setView }, loading, ahead }) {
+export function makeStepping({ ui: { timers }, store, saving: { save }, loading, ahead }) {
   const { state } = store;
 
   /** @param {number} to */
   function goTo(to) {
     const next = Math.min(state.steps.length - 1, Math.max(0, to));
     if (next === state.step || next < 0 || state.options.stepper === false || state.stopped) return;
-    if (state.hull) setView({ hull: "", match: 0 }); // a match is one of its step
-    store.set({ step: next, hull: "", match: 0 });
-    save({ step: next });
+    const closed = withoutLens(state); // a match is one of its step
+    const changes = { step: next, ...(Object.keys(closed).length ? { view: { ...state.view, ...closed } } : {}) };
+    store.set({ ...changes, hull: "", match: 0 });
+    save(changes);
     if (!ahead.show()) loading.expect();
   }
 
@@ -78,7 +80,9 @@ export function makeRequesting({ store, saving: { save, request, setView }, load
     setMode(mode) {
       const allowed = list(state.options.modes);
       if (state.stopped || (allowed.length && !allowed.includes(mode))) return;
-      setView({ mode, ...(state.view.hull ? { hull: "", match: 0 } : {}) }); // a match is one of its picture
+      const closed = withoutLens(state);
+      store.set({ hull: "", match: 0 });
+      setView({ ...closed, mode, ...(state.view.under ? { under: "" } : {}) }); // a match is one of its picture
       loading.expect();
     },
     /** Do not wait for the requested picture. */

@@ -103,7 +103,7 @@ export function makeSlides({
   /** The view of a slide: its mode, and plates if it is of a circuit. @param {Slide} slide */
   function viewOf(slide) {
     /** @type {Record<string, any>} */
-    const view = { ...state.view, slides: slide.name, hull: "", match: 0 };
+    const view = { ...state.view, slides: slide.name, hull: "", match: 0, under: "" };
     if (allows("modes", slide.mode)) view.mode = slide.mode;
     if (allows("groups", PLATES) && scenesOf(state).length) view.group_by = PLATES;
     return view;
@@ -120,7 +120,10 @@ export function makeSlides({
 
   /** @param {string} kind */
   function open(kind) {
-    former = { mode: text(state.view.mode, former.mode), group_by: text(state.view.group_by, former.group_by) };
+    former = {
+      mode: text(state.view.under) || text(state.view.mode, former.mode),
+      group_by: text(state.view.group_by, former.group_by),
+    };
     const view = { ...state.view, slides: kind };
     store.set({ view });
     show(kind === STEPS ? current() : scenesOf(state)[0]);

@@ -7,7 +7,7 @@ import { svgScene } from "../scenes/svg.js";
 import { focusedIn } from "../shared/elements.js";
 import { number } from "../shared/reading.js";
 import { lensHull } from "../plates/lens.js";
-import { isAlive, isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
+import { isAlive, isPresenting, marksOf, picturesOf } from "./state.js";
 
 /**
  * @import { Picture, Scene } from "../picture/types.js"
@@ -109,7 +109,7 @@ export function makeStage(page) {
   /** As it was measured last. @returns {import("../controls/camera_views.js").Viewport} */
   function viewport() {
     const lens = lensHull(state.picture, state.hull) ? LENS_INSET : 0;
-    const inset = panes.length > 1 || isCompact(state) ? INSET : lens;
+    const inset = panes.length > 1 ? INSET : lens;
     const maxFit = isPresenting(state) ? SLIDE_FIT : MAX_FIT;
     return { ...size, panes: panes.length, inset, maxFit, row: panes[0]?.picture?.score?.left ?? 0 };
   }

@@ -257,6 +257,18 @@ function chosenOf(state) {
   return { selected: new Set(guess.chosen), found: guess.checked ? new Set(guess.wanted) : null };
 }
 
+/**
+ * The mode that the reader has chosen: the rule lens, which is over the picture, may show the state before the step meanwhile.
+ * @param {Readonly<State>} state
+ */
+export const chosenMode = ({ view, picture }) => text(view.under) || text(view.mode, picture ? picture.mode : "diff");
+
+/** The changes of the view that close the rule lens; none if it is closed. @param {Readonly<State>} state @returns {Record<string, any>} */
+export function withoutLens({ view, hull }) {
+  if (!hull && !view.hull && !view.under) return {};
+  return { hull: "", match: 0, ...(view.under ? { mode: view.under, under: "" } : {}) };
+}
+
 /** What the rule lens shows. @param {Readonly<State>} state */
 export const lensKey = ({ picture, hull, match }) => `${picture?.step} ${picture?.mode} ${hull} ${match}`;
 

@@ -2,7 +2,10 @@
 
 import { list, text } from "../shared/reading.js";
 import { COLOUR_WORDS, GROUP_WORDS, MODE_WORDS } from "../picture/words.js";
-import { isCompact } from "./state.js";
+import { chosenMode } from "./state.js";
+
+/** A graph with a box for each of more layers is not offered. */
+const MAX_GRAPH = 60;
 
 /** @param {import("../graph.js").Page} page */
 export function makeToolbar({
@@ -18,19 +21,36 @@ export function makeToolbar({
    * @param {string} name @param {string} label @param {string} option @param {Record<string, string>} words
    */
   function chooser(name, label, option, words) {
-    const select = h("select", { onchange: guard(() => setView({ [name]: select.value })) });
+    const select = h("select", {
+      onchange: guard(() => {
+        setView({ [name]: select.value });
+        if (select.value === "time" && isUnmeasured() && timing.isOffered()) timing.start();
+      }),
+    });
     const element = h("label", { class: "ce-label" }, h("span", { text: label }), select);
     const draw = () => {
-      const names = choices(option, words);
+      const names = offered(name, choices(option, words));
       element.hidden = names.length < 2 || (name === "colour_by" && Boolean(state.picture?.score));
-      if (select.getAttribute("data-names") !== names.join(" ")) {
-        select.setAttribute("data-names", names.join(" "));
-        select.replaceChildren(...names.map((value) => h("option", { value, text: words[value] || value })));
+      if (select.getAttribute("data-names") !== `${names.join(" ")} ${isOfPlates()}`) {
+        select.setAttribute("data-names", `${names.join(" ")} ${isOfPlates()}`);
+        const wordsOf = (/** @type {string} */ value) => (value === "change" && isOfPlates() ? "kind" : words[value]);
+        select.replaceChildren(...names.map((value) => h("option", { value, text: wordsOf(value) || value })));
       }
       const wanted = text(state.view[name], names[0]);
       select.value = names.includes(wanted) ? wanted : names[0];
     };
     return { element, draw };
+  }
+
+  const isOfPlates = () => state.picture?.groupBy === "plates";
+  const isUnmeasured = () => !state.steps.some(({ frame }) => Object.keys(frame?.times ?? {}).length);
+
+  /** Plates have the colours of kinds either way; a graph of many boxes is not legible. @param {string} name @param {string[]} names */
+  function offered(name, names) {
+    const chosen = text(state.view[name], names[0]);
+    const isMany = (state.steps[state.step]?.layers ?? 0) > MAX_GRAPH;
+    const excluded = name === "colour_by" ? isOfPlates() && "kind" : isMany && "none";
+    return names.filter((one) => one !== excluded || one === chosen);
   }
 
   /**
@@ -61,7 +81,7 @@ export function makeToolbar({
       modes.replaceChildren(...modeButtons.values());
     }
     modes.hidden = shown.length < 2;
-    const current = text(state.view.mode, state.picture ? state.picture.mode : "diff");
+    const current = chosenMode(state);
     for (const [mode, button] of modeButtons) button.setAttribute("aria-pressed", String(mode === current));
   }
 
@@ -86,7 +106,7 @@ export function makeToolbar({
     /** For the choices of colour and group, beside the legend. */
     choosing,
     choosers: choosers.map((item) => item.element),
-    reads: /** @type {const} */ (["options", "view", "picture", "progress", "steps"]),
+    reads: /** @type {const} */ (["options", "view", "picture", "progress", "steps", "step"]),
     draw() {
       drawModes();
       for (const item of choosers) item.draw();
