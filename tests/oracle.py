@@ -39,6 +39,7 @@ from explorer.symbolic import (
     LogParameter,
     LogSoftmaxParameter,
     MixingWeightParameter,
+    MultivariateGaussianLayer,
     OuterProductParameter,
     OuterSumParameter,
     ParameterNode,
@@ -218,7 +219,19 @@ def _input_value(layer: InputLayer, leaf_values: LeafValues, x: Array) -> tuple[
         mean, stddev = value_of(layer.mean), value_of(layer.stddev)
         value = -0.5 * ((column[:, None] - mean) / stddev) ** 2 - np.log(stddev) - 0.5 * log(2 * pi)
         return value if layer.log_partition is None else value + value_of(layer.log_partition), True
+    if isinstance(layer, MultivariateGaussianLayer):
+        return _joint_normal(x[:, list(layer.scope)], *map(value_of, (layer.mean, layer.stddev, layer.slope))), True
     raise TypeError(f"the oracle does not know {type(layer).__name__}")
+
+
+def _joint_normal(x: Array, mean: Array, stddev: Array, slope: Array) -> Array:
+    """Log-densities (B, O), variable by variable: each is normal around a linear function of those before it."""
+    total = np.zeros((len(x), len(mean)))
+    for unit, row, v in product(range(len(mean)), range(len(x)), range(x.shape[1])):
+        center = mean[unit, v] + sum(slope[unit, v, w] * (x[row, w] - mean[unit, w]) for w in range(v))
+        z = (x[row, v] - center) / stddev[unit, v]
+        total[row, unit] += -0.5 * z**2 - np.log(stddev[unit, v]) - 0.5 * log(2 * pi)
+    return total
 
 
 def _given(parameter: ParameterNode | None) -> ParameterNode:

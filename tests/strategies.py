@@ -31,6 +31,7 @@ from explorer.symbolic import (
     KroneckerParameter,
     Layer,
     MixingWeightParameter,
+    MultivariateGaussianLayer,
     ParameterNode,
     ParameterOp,
     PolynomialLayer,
@@ -239,6 +240,11 @@ class Maker:
                 degree = self.choose([1, 0, 2])
                 return PolynomialLayer(
                     **given, degree=degree, coeff=self.parameter((width, degree + 1), self.weight_kind())
+                )
+            if self.chance(5):
+                mean, stddev = self.parameter((width, 1), "any"), self.stddev((width, 1))
+                return MultivariateGaussianLayer(
+                    **given, mean=mean, stddev=stddev, slope=self.parameter((width, 1, 1), "any")
                 )
             log_partition = self.log_partition((width,)) if self.chance(3) else None
             mean, stddev = self.parameter((width,), "any"), self.stddev((width,))

@@ -30,6 +30,7 @@ from explorer.backend.layers import (
 )
 from explorer.backend.layers.inner import *  # noqa: F403
 from explorer.backend.layers.inputs import *  # noqa: F403
+from explorer.backend.layers.multivariate import *  # noqa: F403
 from explorer.backend.layers.optimized import *  # noqa: F403
 from explorer.backend.parameters.nodes import (
     ParameterSlot as ParameterSlot,

@@ -60,6 +60,7 @@ class Role(Enum):
     LOG_ODDS = "its log-odds"
     MEAN = "the mean of a normal distribution"
     STDDEV = "its standard deviation"
+    SLOPE = "the slopes of its variables in those before them"
 
 
 class Domain(Enum):

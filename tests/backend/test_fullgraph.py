@@ -17,6 +17,7 @@ from explorer.symbolic import (
     CategoricalLayer,
     CircuitBuilder,
     GaussianLayer,
+    MultivariateGaussianLayer,
     RearrangeLayer,
     SoftplusParameter,
     TensorParameter,
@@ -42,6 +43,18 @@ def gaussian() -> TorchCircuit:
     return compile_circuit(b.build(b.sum(b.hadamard(*map(b.add, layers)), num_units=1)))
 
 
+def joint_gaussian() -> TorchCircuit:
+    b = CircuitBuilder()
+    layer = MultivariateGaussianLayer(
+        scope=(0, 1),
+        num_output_units=2,
+        mean=TensorParameter((2, 2)),
+        stddev=SoftplusParameter((TensorParameter((2, 2)),)),
+        slope=TensorParameter((2, 2, 2)),
+    )
+    return compile_circuit(b.build(b.sum(b.add(layer), num_units=1)))
+
+
 def rearranged() -> TorchCircuit:
     b = CircuitBuilder()
     coin = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, logits=TensorParameter((2, 2)))
@@ -59,6 +72,7 @@ CIRCUITS: dict[str, Callable[[], TorchCircuit]] = {
     **{name: lambda name=name: compile_circuit(circuit_with(name)) for name in UNITS},
     "TensorDot": lambda: compile_circuit(circuit_with("TensorDot"), preset="handbook"),
     "gaussian": gaussian,
+    "joint gaussian": joint_gaussian,
     "rearranged": rearranged,
     "chain": chain,
 }

@@ -17,6 +17,7 @@ from explorer.backend import (
     TorchEvidenceLayer,
     TorchGaussianLayer,
     TorchLayer,
+    TorchMultivariateGaussianLayer,
     TorchPolynomialLayer,
     TorchRearrangeLayer,
     TorchTensorDotLayer,
@@ -36,6 +37,7 @@ from explorer.symbolic import (
     EvidenceLayer,
     GaussianLayer,
     InputLayer,
+    MultivariateGaussianLayer,
     PolynomialLayer,
     RearrangeLayer,
     constant,
@@ -72,6 +74,13 @@ INPUTS: dict[type[TorchLayer], Callable[[], InputLayer]] = {
     TorchBinomialLayer: lambda: BinomialLayer(scope=(0,), num_output_units=2, total_count=5, probs=leaf([0.2, 0.7])),
     TorchGaussianLayer: lambda: GaussianLayer(
         scope=(0,), num_output_units=2, mean=leaf([0.0, 1.0]), stddev=leaf([1.0, 2.0])
+    ),
+    TorchMultivariateGaussianLayer: lambda: MultivariateGaussianLayer(
+        scope=(0, 1),
+        num_output_units=2,
+        mean=leaf([[0.0, 1.0], [0.5, -1.0]]),
+        stddev=leaf([[1.0, 2.0], [0.5, 1.5]]),
+        slope=leaf([[[0.0, 0.0], [0.8, 0.0]], [[0.0, 0.0], [-1.5, 0.0]]]),
     ),
     TorchPolynomialLayer: lambda: PolynomialLayer(
         scope=(0,), num_output_units=2, degree=1, coeff=leaf([[1.0, 2.0], [3.0, 0.5]])

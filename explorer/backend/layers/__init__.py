@@ -13,5 +13,6 @@ from explorer.backend.layers.base import (
 )
 from explorer.backend.layers.inner import *  # noqa: F403
 from explorer.backend.layers.inputs import *  # noqa: F403
+from explorer.backend.layers.multivariate import *  # noqa: F403
 from explorer.backend.layers.optimized import *  # noqa: F403
 from explorer.backend.layers.optimized import TorchChainLayer as TorchChainLayer, chain_of as chain_of
