@@ -90,7 +90,7 @@ def measure_learning(name: str, seed: int = 0) -> LearningScore:
 def _ours(written: WrittenTable) -> tuple[TableData, str, float]:
     job = find_job(Request(data=str(written.file), kinds=written.kinds), None)
     assert isinstance(job.data, TableData)
-    start = find_start(None, job.name, job.data, {})
+    start = find_start(None, job.name, job.data, {}, job.options)
     circuit = TorchCompiler(seed=start.settings.seed).compile(job.symbolic)
     train(circuit, job.data, start.settings)
     return job.data, job.name, mean_log_likelihood(circuit, job.data.held_out)

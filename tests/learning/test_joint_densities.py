@@ -75,7 +75,7 @@ def test_a_step_of_a_mixture_is_that_of_the_textbook():
     before = parameters_of(circuit)
     weight = torch.softmax(next(p for p in circuit.tensors if p.shape[-2:] == (1, 2)), -1).detach().numpy().ravel()
     logs = [
-        multivariate_normal(before["mean"][k], covariance_of(before["stddev"][k], before["slope"][k])).logpdf(x)
+        multivariate_normal.logpdf(x, before["mean"][k], covariance_of(before["stddev"][k], before["slope"][k]))
         for k in range(2)
     ]
     share = weight[:, None] * np.exp(logs)

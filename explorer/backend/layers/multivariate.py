@@ -132,6 +132,16 @@ class TorchMultivariateGaussianLayer(TorchContinuousLayer):
     ) -> Tensor:
         return _complete(parameters, at, x, observed, normal(tuple(x.shape), generator, x.device))
 
+    def expectation(self, semiring: Semiring, parameters: Mapping[str, Tensor], function: LeafFunction) -> Tensor:
+        if self.num_variables > 1:
+            return super().expectation(semiring, parameters, function)
+        nothing = torch.zeros((1, 1), dtype=torch.float64, device=parameters["mean"].device)
+        found = [
+            self.expectation_given(parameters, {0: function}, fold, nothing, nothing.bool())
+            for fold in range(self.num_folds)
+        ]
+        return torch.log(torch.stack(found).to(torch.complex128))
+
     def expectation_given(
         self,
         parameters: Mapping[str, Tensor],

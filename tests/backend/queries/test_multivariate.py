@@ -15,6 +15,7 @@ from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
+    GaussianLayer,
     MultivariateGaussianLayer,
     SoftplusParameter,
     TensorParameter,
@@ -184,6 +185,29 @@ def test_products_of_variables_of_one_leaf_have_expectations():
         parts = [conditional(unit, x, known) for unit in range(UNITS)]
         wanted = sum(s * (cov[0, 1] + center[0] * center[1]) for s, (center, cov) in zip(share, parts, strict=True))
         assert given[row].item() == pytest.approx(wanted, rel=1e-8)
+
+
+def test_a_joint_density_of_one_variable_is_a_gaussian():
+    given = {"scope": (0,), "num_output_units": 2}
+    mean, stddev = [0.5, -1.0], [1.5, 0.7]
+    pair = [
+        MultivariateGaussianLayer(
+            **given,
+            mean=leaf([[m] for m in mean]),
+            stddev=leaf([[s] for s in stddev]),
+            slope=leaf(np.zeros((2, 1, 1))),
+        ),
+        GaussianLayer(**given, mean=leaf(mean), stddev=leaf(stddev)),
+    ]
+    found = []
+    for layer in pair:
+        b = CircuitBuilder()
+        circuit = compile_circuit(b.build(b.sum(b.add(layer), num_units=1, weight=leaf([[0.4, 0.6]])))).double()
+        x = torch.linspace(-2, 2, 5, dtype=torch.float64).unsqueeze(1)
+        values = [circuit(x).detach(), queries.most_probable(circuit).log_bound]
+        found.append([*values, *(queries.moments(circuit, order).flatten() for order in range(4))])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_functions_without_a_closed_form_are_refused():
