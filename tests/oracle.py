@@ -23,6 +23,7 @@ from explorer.symbolic import (
     ConstantValueLayer,
     EmbeddingLayer,
     EvidenceLayer,
+    ExponentialLayer,
     ExpParameter,
     GaussianLayer,
     GaussianProductLogPartitionParameter,
@@ -30,11 +31,13 @@ from explorer.symbolic import (
     GaussianProductStddevParameter,
     HadamardLayer,
     HadamardParameter,
+    HistogramLayer,
     IndexParameter,
     InputLayer,
     KroneckerIdentityParameter,
     KroneckerLayer,
     KroneckerParameter,
+    LaplaceLayer,
     Layer,
     LogParameter,
     LogSoftmaxParameter,
@@ -219,6 +222,16 @@ def _input_value(layer: InputLayer, leaf_values: LeafValues, x: Array) -> tuple[
         mean, stddev = value_of(layer.mean), value_of(layer.stddev)
         value = -0.5 * ((column[:, None] - mean) / stddev) ** 2 - np.log(stddev) - 0.5 * log(2 * pi)
         return value if layer.log_partition is None else value + value_of(layer.log_partition), True
+    if isinstance(layer, ExponentialLayer):
+        mean = value_of(layer.mean)
+        return np.where(column[:, None] >= 0, -column[:, None] / mean - np.log(mean), -np.inf), True
+    if isinstance(layer, LaplaceLayer):
+        scale = value_of(layer.scale)
+        return -np.abs(column[:, None] - value_of(layer.location)) / scale - np.log(2 * scale), True
+    if isinstance(layer, HistogramLayer):
+        state = np.clip(np.searchsorted(layer.edges, column, side="right") - 1, 0, len(layer.edges) - 2)
+        inside = (column >= layer.edges[0]) & (column <= layer.edges[-1])
+        return (value_of(layer.probs)[:, state] / np.diff(layer.edges)[state] * inside).T, False
     if isinstance(layer, MultivariateGaussianLayer):
         return _joint_normal(x[:, list(layer.scope)], *map(value_of, (layer.mean, layer.stddev, layer.slope))), True
     raise TypeError(f"the oracle does not know {type(layer).__name__}")

@@ -23,12 +23,15 @@ from explorer.symbolic import (
     DataType,
     EmbeddingLayer,
     EvidenceLayer,
+    ExponentialLayer,
     GaussianLayer,
     GaussianProductLogPartitionParameter,
     HadamardLayer,
+    HistogramLayer,
     InputLayer,
     KroneckerLayer,
     KroneckerParameter,
+    LaplaceLayer,
     Layer,
     MixingWeightParameter,
     MultivariateGaussianLayer,
@@ -241,7 +244,14 @@ class Maker:
                 return PolynomialLayer(
                     **given, degree=degree, coeff=self.parameter((width, degree + 1), self.weight_kind())
                 )
-            if self.chance(5):
+            kind = self.choose(["normal", "normal", "joint", "exponential", "laplace", "histogram"])
+            if kind == "exponential":
+                return ExponentialLayer(**given, mean=self.stddev((width,)))
+            if kind == "laplace":
+                return LaplaceLayer(**given, location=self.parameter((width,), "any"), scale=self.stddev((width,)))
+            if kind == "histogram":
+                return HistogramLayer(**given, edges=(0.0, 0.5, 2.0), probs=self.parameter((width, 2), "unit"))
+            if kind == "joint":
                 mean, stddev = self.parameter((width, 1), "any"), self.stddev((width, 1))
                 return MultivariateGaussianLayer(
                     **given, mean=mean, stddev=stddev, slope=self.parameter((width, 1, 1), "any")

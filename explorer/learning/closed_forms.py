@@ -89,6 +89,14 @@ class Binomials:
 
 
 @dataclass(frozen=True, eq=False)
+class Averages:
+    """A layer of distributions that their expected values determine, which are the averages of x in an M-step."""
+
+    layer: int
+    value: Single
+
+
+@dataclass(frozen=True, eq=False)
 class ClosedForms:
     """The leaves that are learned in a circuit, and the sites of their counts. `links` has the links of weights."""
 
@@ -97,6 +105,7 @@ class ClosedForms:
     sites: tuple[Site, ...]
     normals: tuple[Normals, ...]
     joints: tuple[Joints, ...]
+    averages: tuple[Averages, ...]
     binomials: tuple[Binomials, ...]
 
 
@@ -124,6 +133,7 @@ class _Search:
         sites: list[Site] = []
         normals: list[Normals] = []
         joints: list[Joints] = []
+        averages: list[Averages] = []
         binomials: list[Binomials] = []
         for node, layer in self.circuit.graph.nodes.items():
             singles: dict[Role, Single] = {}
@@ -145,13 +155,23 @@ class _Search:
                 normals.append(self._normals(node, singles[Role.MEAN], singles[Role.STDDEV]))
             elif isinstance(layer, TorchMultivariateGaussianLayer) and singles:
                 joints.append(self._joints(node, *(singles[one] for one in (Role.MEAN, Role.STDDEV, Role.SLOPE))))
+            elif Role.EXPECTED_VALUE in singles:
+                value = singles[Role.EXPECTED_VALUE]
+                self._use_all(value.leaves, value.links, "an expected value")
+                averages.append(Averages(node, value))
             elif isinstance(layer, TorchBinomialLayer) and singles:
                 (probability,) = singles.values()
                 self._use_all(probability.leaves, probability.links, "the probability of a binomial distribution")
                 binomials.append(Binomials(node, layer.total_count, probability))
         links = {leaf: site.link for site in sites for leaf in site.leaves.values()}
         return ClosedForms(
-            frozenset(self.learned), links, tuple(sites), tuple(normals), tuple(joints), tuple(binomials)
+            frozenset(self.learned),
+            links,
+            tuple(sites),
+            tuple(normals),
+            tuple(joints),
+            tuple(averages),
+            tuple(binomials),
         )
 
     # ---- weights

@@ -91,8 +91,9 @@ NEGLIGIBLE = 1e-12
 class MaximizationOptions:
     """`pseudo_count` is added to each row of weights in equal shares, and to the trials of each binomial distribution.
 
-    The M-step makes no standard deviation smaller than `stddev_floor`. `pooled_rows` and `shrinkage` belong to joint
-    normal densities, see `shrink`. Raises: DataTypeError, ValueRangeError.
+    The M-step makes no standard deviation, and no mean of an exponential density, smaller than `stddev_floor`.
+    `pooled_rows` and `shrinkage` belong to joint normal densities, see `shrink`. Raises: DataTypeError,
+    ValueRangeError.
     """
 
     pseudo_count: float = 0.0
@@ -219,6 +220,30 @@ class BinomialStep(MaximizationStep):
 
 
 @dataclass(frozen=True, eq=False)
+class AverageStep(MaximizationStep):
+    """Expected values."""
+
+    at: Slices
+
+    @property
+    def counted(self) -> tuple[tuple[str, ...], int]:
+        return ("rows", "sums"), self.at.tensor
+
+    def maximize(self, counts: ExpectedCounts, options: MaximizationOptions) -> None:
+        rows, sums = (self.at.of(counts, kind) for kind in self.counted[0])
+        low, high = self.link.bounds
+        margin = MARGIN * (high - low) if isfinite(high) else 0.0
+        best, floor = sums / rows.clamp(min=NEGLIGIBLE), max(options.stddev_floor, low + margin)
+        value = _between(best, floor, high - margin, self.link.value(self.at.read()))
+        self.at.write(self.link.inverse(value), rows > NEGLIGIBLE)
+
+    def make_consistent(self, counts: ExpectedCounts, into: ExpectedCounts) -> None:
+        rows = self.at.of(counts, "rows")
+        self.at.put(into, "rows", rows)
+        self.at.put(into, "sums", rows * self.link.value(self.at.read()))
+
+
+@dataclass(frozen=True, eq=False)
 class NormalStep(MaximizationStep):
     """Means and standard deviations of normal distributions; the link belongs to the standard deviation."""
 
@@ -324,6 +349,8 @@ class _Steps:
             yield WeightStep(link, at, last if link.normalized_axis is None else link.normalized_axis + 1)
         for link, at in self.by_link(_links_of(b.probability for b in forms.binomials)):
             yield BinomialStep(link, at)
+        for link, at in self.by_link(_links_of(a.value for a in forms.averages)):
+            yield AverageStep(link, at)
         yield from self.normals(forms.normals)
         yield from self.joints(forms.joints)
 

@@ -1,10 +1,12 @@
 """Expectation-maximization of joint normal densities against the formulas of the textbook, also with missing values."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.stats import multivariate_normal
+from scipy import stats
 
 from explorer.backend import TorchCircuit
 from explorer.errors import LearningError, ValueRangeError
@@ -74,9 +76,9 @@ def test_a_step_of_a_mixture_is_that_of_the_textbook():
     circuit, x = mixture(), data()
     before = parameters_of(circuit)
     weight = torch.softmax(next(p for p in circuit.tensors if p.shape[-2:] == (1, 2)), -1).detach().numpy().ravel()
+    normal: Any = stats.multivariate_normal
     logs = [
-        multivariate_normal.logpdf(x, before["mean"][k], covariance_of(before["stddev"][k], before["slope"][k]))
-        for k in range(2)
+        normal.logpdf(x, before["mean"][k], covariance_of(before["stddev"][k], before["slope"][k])) for k in range(2)
     ]
     share = weight[:, None] * np.exp(logs)
     share /= share.sum(0)

@@ -15,7 +15,10 @@ from explorer.backend import (
     TorchConstantValueLayer,
     TorchEmbeddingLayer,
     TorchEvidenceLayer,
+    TorchExponentialLayer,
     TorchGaussianLayer,
+    TorchHistogramLayer,
+    TorchLaplaceLayer,
     TorchLayer,
     TorchMultivariateGaussianLayer,
     TorchPolynomialLayer,
@@ -35,8 +38,11 @@ from explorer.symbolic import (
     ConstantValueLayer,
     EmbeddingLayer,
     EvidenceLayer,
+    ExponentialLayer,
     GaussianLayer,
+    HistogramLayer,
     InputLayer,
+    LaplaceLayer,
     MultivariateGaussianLayer,
     PolynomialLayer,
     RearrangeLayer,
@@ -74,6 +80,13 @@ INPUTS: dict[type[TorchLayer], Callable[[], InputLayer]] = {
     TorchBinomialLayer: lambda: BinomialLayer(scope=(0,), num_output_units=2, total_count=5, probs=leaf([0.2, 0.7])),
     TorchGaussianLayer: lambda: GaussianLayer(
         scope=(0,), num_output_units=2, mean=leaf([0.0, 1.0]), stddev=leaf([1.0, 2.0])
+    ),
+    TorchExponentialLayer: lambda: ExponentialLayer(scope=(0,), num_output_units=2, mean=leaf([0.5, 2.0])),
+    TorchLaplaceLayer: lambda: LaplaceLayer(
+        scope=(0,), num_output_units=2, location=leaf([0.0, 1.0]), scale=leaf([1.0, 2.0])
+    ),
+    TorchHistogramLayer: lambda: HistogramLayer(
+        scope=(0,), num_output_units=2, edges=(0.0, 0.5, 2.0), probs=leaf(PROBS)
     ),
     TorchMultivariateGaussianLayer: lambda: MultivariateGaussianLayer(
         scope=(0, 1),
