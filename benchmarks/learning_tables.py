@@ -4,12 +4,14 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.files import replace_file
 from explorer.packages import is_installed
 
 MAX_ROWS = 5_000
@@ -57,11 +59,11 @@ def write_table(name: str, folder: Path, seed: int = 0) -> WrittenTable:
         key: "categorical" if len(np.unique(values)) <= MAX_CATEGORIES else "gaussian"
         for key, values in columns.items()
     }
-    file = folder / f"{name}.csv"
-    with file.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+    file, out = folder / f"{name}.csv", StringIO()
+    writer = csv.writer(out)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    replace_file(file, out.getvalue().encode())
     return WrittenTable(name, file, kinds)
 
 

@@ -220,8 +220,8 @@ def find_start(
 ) -> Start:
     """Find where training on this data starts: `given` are fields of `TrainingOptions`, None if not given.
 
-    `fitting` are options that fit the structure: defaults, unless another method is given, or an option that belongs
-    to batches and steps.
+    `fitting` are options that fit the structure: defaults, unless another method is given, or a learning rate without
+    one, which is that of gradient descent.
 
     A run continues with the options of its checkpoint unless they are given. With another method, it continues without
     what the first one has averaged. On other rows or with another circuit, only the best values are used, since the
@@ -230,7 +230,7 @@ def find_start(
     named = {name: value for name, value in given.items() if value is not None}
     if earlier is None:
         is_fitting = fitting.get("method") == named.get("method", fitting.get("method"))
-        if is_fitting and (("method" in named) or not {"batch_size", "learning_rate"} & named.keys()):
+        if is_fitting and ("method" in named or "learning_rate" not in named):
             named = {**fitting, **named}
         return Start(TrainingOptions(**named))
     state = earlier.training
