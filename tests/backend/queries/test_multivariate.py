@@ -328,3 +328,12 @@ def test_parameters_that_do_not_fit_are_refused(changes, error, message):
     }
     with pytest.raises(error, match=message):
         MultivariateGaussianLayer(**{**given, **changes})
+
+
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e12])
+def test_evidence_that_rounding_hides_is_refused(far: float):
+    circuit = compile_circuit(mixture()).double()
+    x, observed = torch.tensor([[0.0, far, 0.0, 1.0]]).double(), torch.tensor([False, True, False, False])
+    for query in (queries.moments, queries.most_probable):
+        with pytest.raises(ValueRangeError, match="so improbable"):
+            query(circuit, x=x, observed=observed)
