@@ -12,6 +12,7 @@ from benchmarks.browser_times import measure_pages
 from benchmarks.command_parts import JsonOption, conditions_of, note_if_busy, note_interrupt, tell_conditions
 from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
+from benchmarks.learning_command import bench_learning
 from benchmarks.operators_command import bench_operators
 from benchmarks.pyjuice_command import bench_pyjuice
 from benchmarks.speed_commands import bench_robustness, bench_roofline, bench_scaling, bench_suite
@@ -53,6 +54,7 @@ bench.command("sweep")(bench_sweep)
 bench.command("operators")(bench_operators)
 bench.command("pyjuice")(bench_pyjuice)
 bench.command("watch")(bench_watch)
+bench.command("learning")(bench_learning)
 
 PARTS = ("pictures", "pages", "recording", "dashboard")
 """What `bench views` measures: pictures in Python, exported pages, what the recorder adds, and the dashboard."""

@@ -23,6 +23,7 @@ from explorer.symbolic import (
     ConstantValueLayer,
     EmbeddingLayer,
     EvidenceLayer,
+    ExponentialLayer,
     ExpParameter,
     GaussianLayer,
     GaussianProductLogPartitionParameter,
@@ -30,15 +31,18 @@ from explorer.symbolic import (
     GaussianProductStddevParameter,
     HadamardLayer,
     HadamardParameter,
+    HistogramLayer,
     IndexParameter,
     InputLayer,
     KroneckerIdentityParameter,
     KroneckerLayer,
     KroneckerParameter,
+    LaplaceLayer,
     Layer,
     LogParameter,
     LogSoftmaxParameter,
     MixingWeightParameter,
+    MultivariateGaussianLayer,
     OuterProductParameter,
     OuterSumParameter,
     ParameterNode,
@@ -218,7 +222,29 @@ def _input_value(layer: InputLayer, leaf_values: LeafValues, x: Array) -> tuple[
         mean, stddev = value_of(layer.mean), value_of(layer.stddev)
         value = -0.5 * ((column[:, None] - mean) / stddev) ** 2 - np.log(stddev) - 0.5 * log(2 * pi)
         return value if layer.log_partition is None else value + value_of(layer.log_partition), True
+    if isinstance(layer, ExponentialLayer):
+        mean = value_of(layer.mean)
+        return np.where(column[:, None] >= 0, -column[:, None] / mean - np.log(mean), -np.inf), True
+    if isinstance(layer, LaplaceLayer):
+        scale = value_of(layer.scale)
+        return -np.abs(column[:, None] - value_of(layer.location)) / scale - np.log(2 * scale), True
+    if isinstance(layer, HistogramLayer):
+        state = np.clip(np.searchsorted(layer.edges, column, side="right") - 1, 0, len(layer.edges) - 2)
+        inside = (column >= layer.edges[0]) & (column <= layer.edges[-1])
+        return (value_of(layer.probs)[:, state] / np.diff(layer.edges)[state] * inside).T, False
+    if isinstance(layer, MultivariateGaussianLayer):
+        return _joint_normal(x[:, list(layer.scope)], *map(value_of, (layer.mean, layer.stddev, layer.slope))), True
     raise TypeError(f"the oracle does not know {type(layer).__name__}")
+
+
+def _joint_normal(x: Array, mean: Array, stddev: Array, slope: Array) -> Array:
+    """Log-densities (B, O), variable by variable: each is normal around a linear function of those before it."""
+    total = np.zeros((len(x), len(mean)))
+    for unit, row, v in product(range(len(mean)), range(len(x)), range(x.shape[1])):
+        center = mean[unit, v] + sum(slope[unit, v, w] * (x[row, w] - mean[unit, w]) for w in range(v))
+        z = (x[row, v] - center) / stddev[unit, v]
+        total[row, unit] += -0.5 * z**2 - np.log(stddev[unit, v]) - 0.5 * log(2 * pi)
+    return total
 
 
 def _given(parameter: ParameterNode | None) -> ParameterNode:

@@ -23,14 +23,18 @@ from explorer.symbolic import (
     DataType,
     EmbeddingLayer,
     EvidenceLayer,
+    ExponentialLayer,
     GaussianLayer,
     GaussianProductLogPartitionParameter,
     HadamardLayer,
+    HistogramLayer,
     InputLayer,
     KroneckerLayer,
     KroneckerParameter,
+    LaplaceLayer,
     Layer,
     MixingWeightParameter,
+    MultivariateGaussianLayer,
     ParameterNode,
     ParameterOp,
     PolynomialLayer,
@@ -239,6 +243,18 @@ class Maker:
                 degree = self.choose([1, 0, 2])
                 return PolynomialLayer(
                     **given, degree=degree, coeff=self.parameter((width, degree + 1), self.weight_kind())
+                )
+            kind = self.choose(["normal", "normal", "joint", "exponential", "laplace", "histogram"])
+            if kind == "exponential":
+                return ExponentialLayer(**given, mean=self.stddev((width,)))
+            if kind == "laplace":
+                return LaplaceLayer(**given, location=self.parameter((width,), "any"), scale=self.stddev((width,)))
+            if kind == "histogram":
+                return HistogramLayer(**given, edges=(0.0, 0.5, 2.0), probs=self.parameter((width, 2), "unit"))
+            if kind == "joint":
+                mean, stddev = self.parameter((width, 1), "any"), self.stddev((width, 1))
+                return MultivariateGaussianLayer(
+                    **given, mean=mean, stddev=stddev, slope=self.parameter((width, 1, 1), "any")
                 )
             log_partition = self.log_partition((width,)) if self.chance(3) else None
             mean, stddev = self.parameter((width,), "any"), self.stddev((width,))

@@ -28,8 +28,10 @@ from explorer.backend.layers import (
     TorchLayer as TorchLayer,
     chain_of as chain_of,
 )
+from explorer.backend.layers.distributions import *  # noqa: F403
 from explorer.backend.layers.inner import *  # noqa: F403
 from explorer.backend.layers.inputs import *  # noqa: F403
+from explorer.backend.layers.multivariate import *  # noqa: F403
 from explorer.backend.layers.optimized import *  # noqa: F403
 from explorer.backend.parameters.nodes import (
     ParameterSlot as ParameterSlot,

@@ -317,12 +317,14 @@ class ProbedCircuit(EvaluatedCircuit):
     otherwise all is computed in double precision. Gradients reach the leaves of `circuit`. A variable that is NaN in a
     row is summed or integrated out. `node_values` has, by layer and name of a parameter, the value (F, *shape) of each
     node of its graph in the last evaluation: expectation-maximization differentiates the likelihood by these values.
+    `precise` has, by layer, its prepared parameters in double precision.
     """
 
     def __init__(self, circuit: TorchCircuit, plan: CircuitPlan) -> None:
         super().__init__(circuit.graph, circuit.fold_index, circuit.semiring, plan)
         self.circuit = circuit
         self.node_values: dict[tuple[int, str], dict[int, Tensor]] = {}
+        self.precise: LayerValues = {}
 
     def evaluate_layer(
         self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor], parameters: LayerValues
@@ -352,6 +354,7 @@ class ProbedCircuit(EvaluatedCircuit):
                 for name, parameter in planned.parameters
             }
             precise[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
+        self.precise = precise
         if any(one.dtype in DOUBLES for one in self.circuit.tensors):
             return precise
         rounded = {

@@ -60,6 +60,8 @@ class Role(Enum):
     LOG_ODDS = "its log-odds"
     MEAN = "the mean of a normal distribution"
     STDDEV = "its standard deviation"
+    EXPECTED_VALUE = "the expected value of the variable, which determines the distribution"
+    SLOPE = "the slopes of its variables in those before them"
 
 
 class Domain(Enum):

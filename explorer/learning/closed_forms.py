@@ -11,7 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from explorer.backend import TorchBinomialLayer, TorchCircuit, TorchEvidenceLayer, TorchGaussianLayer, TorchLayer
+from explorer.backend import (
+    TorchBinomialLayer,
+    TorchCircuit,
+    TorchEvidenceLayer,
+    TorchGaussianLayer,
+    TorchLayer,
+    TorchMultivariateGaussianLayer,
+)
 from explorer.backend.declarations import ExpLink, IdentityLink, SigmoidLink
 from explorer.backend.parameters import (
     Domain,
@@ -63,12 +70,30 @@ class Normals:
 
 
 @dataclass(frozen=True, eq=False)
+class Joints:
+    """A layer of joint normal densities; the counts are its responsibilities, and kept under the slopes."""
+
+    layer: int
+    mean: Single
+    stddev: Single
+    slope: Single
+
+
+@dataclass(frozen=True, eq=False)
 class Binomials:
     """A layer of binomial distributions over 0 .. total_count."""
 
     layer: int
     total_count: int
     probability: Single
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """A layer of distributions that their expected values determine, which are the averages of x in an M-step."""
+
+    layer: int
+    value: Single
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +104,8 @@ class ClosedForms:
     links: Mapping[TensorParameter, Link]
     sites: tuple[Site, ...]
     normals: tuple[Normals, ...]
+    joints: tuple[Joints, ...]
+    averages: tuple[Averages, ...]
     binomials: tuple[Binomials, ...]
 
 
@@ -105,12 +132,14 @@ class _Search:
     def run(self) -> ClosedForms:
         sites: list[Site] = []
         normals: list[Normals] = []
+        joints: list[Joints] = []
+        averages: list[Averages] = []
         binomials: list[Binomials] = []
         for node, layer in self.circuit.graph.nodes.items():
             singles: dict[Role, Single] = {}
             for name, parameter, role in _roles(layer):
                 if not self._below(parameter):
-                    if role in (Role.MEAN, Role.STDDEV) and self._is_learned(layer):
+                    if role in (Role.MEAN, Role.STDDEV, Role.SLOPE) and self._is_learned(layer):
                         singles[role] = self._single(layer, name, parameter)
                 elif role is Role.WEIGHTS:
                     sites += self._sites(node, layer, name, parameter, Domain.LINEAR)
@@ -124,12 +153,26 @@ class _Search:
                     )
             if isinstance(layer, TorchGaussianLayer) and singles:
                 normals.append(self._normals(node, singles[Role.MEAN], singles[Role.STDDEV]))
+            elif isinstance(layer, TorchMultivariateGaussianLayer) and singles:
+                joints.append(self._joints(node, *(singles[one] for one in (Role.MEAN, Role.STDDEV, Role.SLOPE))))
+            elif Role.EXPECTED_VALUE in singles:
+                value = singles[Role.EXPECTED_VALUE]
+                self._use_all(value.leaves, value.links, "an expected value")
+                averages.append(Averages(node, value))
             elif isinstance(layer, TorchBinomialLayer) and singles:
                 (probability,) = singles.values()
                 self._use_all(probability.leaves, probability.links, "the probability of a binomial distribution")
                 binomials.append(Binomials(node, layer.total_count, probability))
         links = {leaf: site.link for site in sites for leaf in site.leaves.values()}
-        return ClosedForms(frozenset(self.learned), links, tuple(sites), tuple(normals), tuple(binomials))
+        return ClosedForms(
+            frozenset(self.learned),
+            links,
+            tuple(sites),
+            tuple(normals),
+            tuple(joints),
+            tuple(averages),
+            tuple(binomials),
+        )
 
     # ---- weights
 
@@ -214,6 +257,20 @@ class _Search:
             if s in self.learned:
                 self._use(s, ("stddev", m, link), "the standard deviation of a normal distribution")
         return Normals(node, mean, stddev)
+
+    def _joints(self, node: int, mean: Single, stddev: Single, slope: Single) -> Joints:
+        for fold, leaves in enumerate(zip(mean.leaves, stddev.leaves, slope.leaves, strict=True)):
+            links = mean.links[fold], slope.links[fold]
+            if any(link != IdentityLink() for link in links):
+                raise self._error(leaves[0], "a mean and slopes that are learned must be leaves themselves")
+            fixed = [leaf for leaf in leaves if leaf not in self.learned]
+            if fixed and len(fixed) < len(leaves):
+                learned = next(leaf for leaf in leaves if leaf in self.learned)
+                raise self._error(learned, "the mean, deviations and slopes of a joint density are learned together")
+            if not fixed:
+                for leaf in leaves:
+                    self._use(leaf, (*leaves, stddev.links[fold]), "a part of a joint normal density")
+        return Joints(node, mean, stddev, slope)
 
     # ---- uses
 

@@ -14,12 +14,12 @@ from math import isfinite
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend import TorchCircuit, TorchInputLayer, TorchMultivariateGaussianLayer
 from explorer.backend.parameters import Domain
 from explorer.backend.queries.fold_structure import require_tractable
 from explorer.backend.queries.stages import stages_of
 from explorer.errors import CircuitError, LearningError, ShapeError, check_type
-from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
+from explorer.learning.closed_forms import Averages, Binomials, Joints, Normals, Site, find_closed_forms
 from explorer.learning.log_likelihood import check_circuit, require_distribution
 from explorer.learning.maximization import KINDS, ExpectedCounts, MaximizationOptions, WeightStep, find_steps
 from explorer.symbolic import TensorParameter
@@ -67,6 +67,8 @@ class ExpectationMaximization:
         self._sites = [(site, self._rows(site.leaves)) for site in forms.sites]
         self._binomials = [(b, self._rows(self._only_learned(b.probability.leaves))) for b in forms.binomials]
         self._normals = [(n, self._rows(self._keys(n))) for n in forms.normals]
+        self._averages = [(a, self._rows(self._only_learned(a.value.leaves))) for a in forms.averages]
+        self._joints = [(j, self._rows(self._only_learned(j.slope.leaves))) for j in forms.joints]
         self._normalize()
         require_distribution(circuit)
         self._require_distribution_at_other_weights()
@@ -120,7 +122,7 @@ class ExpectationMaximization:
         with torch.enable_grad():
             values, activations = self._probe.evaluate(x)
             targets = [self._probe.node_values[site.layer, site.name][site.node] for site, _ in self._sites]
-            targets += [activations[one.layer] for one, _ in (*self._binomials, *self._normals)]
+            targets += [activations[one.layer] for one, _ in (*self._univariate, *self._joints)]
             total = values.sum(dtype=torch.float64).item()
             if not isfinite(total):
                 row = int((~torch.isfinite(values.flatten())).nonzero()[0])
@@ -131,10 +133,10 @@ class ExpectationMaximization:
             gradients = list(torch.autograd.grad(values.sum(), targets, allow_unused=True))
         with torch.no_grad():
             found = [torch.zeros_like(t) if g is None else g for t, g in zip(targets, gradients, strict=True)]
-            count = len(self._sites)
+            count, last = len(self._sites), len(targets) - len(self._joints)
             for (site, rows), value, gradient in zip(self._sites, targets, found[:count], strict=False):
                 _add(counts["weights"], rows, _flow(site, value, gradient))
-            inputs = zip((*self._binomials, *self._normals), found[count:], strict=True)
+            inputs = zip(self._univariate, found[count:last], strict=True)
             for (layer, rows), gradient in inputs:
                 columns = self._variables(x, layer.layer)  # (F, B)
                 missing = torch.isnan(columns)
@@ -147,8 +149,30 @@ class ExpectationMaximization:
                 else:
                     _add(counts["rows"], rows, total_share)
                     _add(counts["sums"], rows, sums)
-                    _add(counts["squares"], rows, torch.einsum("fbo,fb->fo", share, columns**2))
+                    if isinstance(layer, Normals):
+                        _add(counts["squares"], rows, torch.einsum("fbo,fb->fo", share, columns**2))
+            for (layer, rows), gradient in zip(self._joints, found[last:], strict=True):
+                for kind, value in zip(("rows", "sums", "squares"), self._moments(layer, x, gradient), strict=True):
+                    _add(counts[kind], rows, value)
         return total
+
+    @property
+    def _univariate(self) -> list[tuple[Binomials | Normals | Averages, list[_Rows]]]:
+        return [*self._binomials, *self._normals, *self._averages]
+
+    def _moments(self, joints: Joints, x: Tensor, share: Tensor) -> Iterator[Tensor]:
+        """The responsibilities of a layer, and their products with x and x x^T, each as (F, O, V, V)."""
+        layer = self.circuit.graph.nodes[joints.layer]
+        assert isinstance(layer, TorchMultivariateGaussianLayer)
+        columns = torch.tensor(layer.scope_idx, device=x.device)  # (F, V)
+        seen = x[:, columns].transpose(0, 1).double()
+        missing = torch.isnan(seen)
+        prepared = self._probe.precise[joints.layer]
+        known = torch.where(missing, 0.0, seen)
+        rows, sums, squares = layer.expected_moments(prepared, known, ~missing, share)
+        yield rows[..., None, None].expand_as(squares)
+        yield sums.unsqueeze(-1).expand_as(squares)
+        yield squares
 
     def _variables(self, x: Tensor, layer: int) -> Tensor:
         """The values (F, B) of the variables of an input layer, in double precision."""

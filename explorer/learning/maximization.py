@@ -15,7 +15,8 @@ from torch import Tensor
 from explorer.backend import TorchCircuit
 from explorer.backend.declarations import MARGIN, Link
 from explorer.errors import LearningError, ValueRangeError
-from explorer.learning.closed_forms import ClosedForms, Normals, Single
+from explorer.learning.closed_forms import ClosedForms, Joints, Normals, Single
+from explorer.learning.covariances import linear_form, shrink
 from explorer.learning.state import place_values
 from explorer.symbolic import TensorParameter
 from explorer.symbolic.checks import check_fields
@@ -25,7 +26,7 @@ KINDS = ("weights", "successes", "trials", "rows", "sums", "squares")
 
 `weights` are how often each entry of a leaf of weights is used; `successes` and `trials` belong to binomial
 distributions; `rows`, `sums` and `squares` are, for each normal distribution, the responsibilities and their products
-with x and with x².
+with x and with x², and for joint ones with x and x x^T, repeated to the shape of the slopes.
 """
 
 
@@ -90,16 +91,24 @@ NEGLIGIBLE = 1e-12
 class MaximizationOptions:
     """`pseudo_count` is added to each row of weights in equal shares, and to the trials of each binomial distribution.
 
-    The M-step makes no standard deviation smaller than `stddev_floor`. Raises: DataTypeError, ValueRangeError.
+    The M-step makes no standard deviation, and no mean of an exponential density, smaller than `stddev_floor`.
+    `pooled_rows` and `shrinkage` belong to joint normal densities, see `shrink`. Raises: DataTypeError,
+    ValueRangeError.
     """
 
     pseudo_count: float = 0.0
     stddev_floor: float = 1e-3
+    pooled_rows: float = 0.0
+    shrinkage: float = 0.0
 
     def __post_init__(self) -> None:
         check_fields(self)
         if not (isfinite(self.pseudo_count) and self.pseudo_count >= 0):
             raise ValueRangeError(f"pseudo_count must be at least 0 and finite; found {self.pseudo_count}")
+        if not (isfinite(self.pooled_rows) and self.pooled_rows >= 0):
+            raise ValueRangeError(f"pooled_rows must be at least 0 and finite; found {self.pooled_rows}")
+        if not 0 <= self.shrinkage <= 1:
+            raise ValueRangeError(f"shrinkage must be from 0 to 1; found {self.shrinkage}")
         if not (isfinite(self.stddev_floor) and self.stddev_floor > 0):
             raise ValueRangeError(f"stddev_floor must be above 0 and finite; found {self.stddev_floor}")
 
@@ -211,6 +220,30 @@ class BinomialStep(MaximizationStep):
 
 
 @dataclass(frozen=True, eq=False)
+class AverageStep(MaximizationStep):
+    """Expected values."""
+
+    at: Slices
+
+    @property
+    def counted(self) -> tuple[tuple[str, ...], int]:
+        return ("rows", "sums"), self.at.tensor
+
+    def maximize(self, counts: ExpectedCounts, options: MaximizationOptions) -> None:
+        rows, sums = (self.at.of(counts, kind) for kind in self.counted[0])
+        low, high = self.link.bounds
+        margin = MARGIN * (high - low) if isfinite(high) else 0.0
+        best, floor = sums / rows.clamp(min=NEGLIGIBLE), max(options.stddev_floor, low + margin)
+        value = _between(best, floor, high - margin, self.link.value(self.at.read()))
+        self.at.write(self.link.inverse(value), rows > NEGLIGIBLE)
+
+    def make_consistent(self, counts: ExpectedCounts, into: ExpectedCounts) -> None:
+        rows = self.at.of(counts, "rows")
+        self.at.put(into, "rows", rows)
+        self.at.put(into, "sums", rows * self.link.value(self.at.read()))
+
+
+@dataclass(frozen=True, eq=False)
 class NormalStep(MaximizationStep):
     """Means and standard deviations of normal distributions; the link belongs to the standard deviation."""
 
@@ -252,6 +285,48 @@ class NormalStep(MaximizationStep):
             self.key.put(into, kind, value)
 
 
+@dataclass(frozen=True, eq=False)
+class JointStep(MaximizationStep):
+    """Joint normal densities; the link belongs to the standard deviations."""
+
+    mean: Slices
+    stddev: Slices
+    slope: Slices
+
+    @property
+    def counted(self) -> tuple[tuple[str, ...], int]:
+        return ("rows", "sums", "squares"), self.slope.tensor
+
+    def maximize(self, counts: ExpectedCounts, options: MaximizationOptions) -> None:
+        rows, sums = (
+            self.slope.of(counts, "rows")[..., 0, 0],
+            self.slope.of(counts, "sums")[..., 0],
+        )  # (K, O), (K, O, V)
+        known = (rows > NEGLIGIBLE).unsqueeze(2)
+        count = rows.clamp(min=NEGLIGIBLE).unsqueeze(2)
+        mean = sums / count
+        scatter = self.slope.of(counts, "squares") - (sums.unsqueeze(3) * mean.unsqueeze(2))
+        covariance = shrink(rows, scatter, options.pooled_rows, options.shrinkage, options.stddev_floor)
+        best, slope = linear_form(covariance)
+        low, high = self.link.bounds
+        margin = MARGIN * (high - low) if isfinite(high) else 0.0
+        stddev = _between(best, low + margin, high - margin, self.link.value(self.stddev.read()))
+        self.mean.write(mean, known.expand_as(mean))
+        self.stddev.write(self.link.inverse(stddev), known.expand_as(stddev))
+        self.slope.write(slope, known.unsqueeze(3).expand_as(slope))
+
+    def make_consistent(self, counts: ExpectedCounts, into: ExpectedCounts) -> None:
+        rows, mean = self.slope.of(counts, "rows"), self.mean.read()
+        stddev, slope = self.link.value(self.stddev.read()), self.slope.read()
+        one = torch.eye(slope.shape[-1], dtype=slope.dtype, device=slope.device)
+        spread = torch.linalg.solve_triangular(
+            one - slope.tril(-1), torch.diag_embed(stddev), upper=False, unitriangular=True
+        )
+        second = spread @ spread.transpose(-1, -2) + mean.unsqueeze(-1) * mean.unsqueeze(-2)
+        for kind, value in (("rows", rows), ("sums", rows * mean.unsqueeze(-1)), ("squares", rows * second)):
+            self.slope.put(into, kind, value)
+
+
 def _between(best: Tensor, low: float, high: float, present: Tensor) -> Tensor:
     """The best value between bounds, or beyond one as far as the present value is: so no step loses likelihood."""
     return torch.minimum(torch.maximum(best, present.clamp(max=low)), present.clamp(min=high))
@@ -274,7 +349,10 @@ class _Steps:
             yield WeightStep(link, at, last if link.normalized_axis is None else link.normalized_axis + 1)
         for link, at in self.by_link(_links_of(b.probability for b in forms.binomials)):
             yield BinomialStep(link, at)
+        for link, at in self.by_link(_links_of(a.value for a in forms.averages)):
+            yield AverageStep(link, at)
         yield from self.normals(forms.normals)
+        yield from self.joints(forms.joints)
 
     def by_link(self, links: Mapping[TensorParameter, Link]) -> Iterator[tuple[Link, Slices]]:
         """The learned leaves that have one link and are stored in one tensor."""
@@ -297,6 +375,21 @@ class _Steps:
         for (tm, ts, learns_mean, learns_stddev, link), pairs in groups.items():
             mean, stddev = self.slices(tm, [m for m, _ in pairs]), self.slices(ts, [s for _, s in pairs])
             yield NormalStep(link, mean, stddev, learns_mean, learns_stddev)
+
+    def joints(self, joints: Sequence[Joints]) -> Iterator[JointStep]:
+        groups: dict[tuple[int, int, int, Link], dict[tuple[int, int, int], None]] = defaultdict(dict)
+        for one in joints:
+            for leaves, link in zip(
+                zip(one.mean.leaves, one.stddev.leaves, one.slope.leaves, strict=True), one.stddev.links, strict=True
+            ):
+                if leaves[0] in self.learned:
+                    (tm, rm), (ts, rs), (tl, rl) = map(self.slot, leaves)
+                    groups[tm, ts, tl, link][rm, rs, rl] = None
+        for (tm, ts, tl, link), rows in groups.items():
+            yield JointStep(
+                link,
+                *(self.slices(t, [row[at] for row in rows]) for at, t in enumerate((tm, ts, tl))),
+            )
 
     def slices(self, tensor: int, rows: Sequence[int]) -> Slices:
         device = self.circuit.tensors[0].device

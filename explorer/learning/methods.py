@@ -31,7 +31,7 @@ class TrainingOptions:
     `batch_size` is 64 by default for gradients, and all rows for expectation-maximization. `learning_rate` is Adam's,
     0.05 by default, or the share of each batch in the running averages of mini-batch
     expectation-maximization, which decreases by default. `patience`: stop after this many epochs without a better
-    likelihood of held-out rows. `pseudo_count` and `stddev_floor`: see `MaximizationOptions`.
+    likelihood of held-out rows. The other fields are those of `MaximizationOptions`.
     Raises: DataTypeError; ValueRangeError for numbers out of range; UnknownNameError for an unknown method.
     """
 
@@ -42,6 +42,8 @@ class TrainingOptions:
     method: str = "gradient"
     pseudo_count: float = 0.0
     stddev_floor: float = 1e-3
+    pooled_rows: float = 0.0
+    shrinkage: float = 0.0
     patience: int | None = None
 
     def __post_init__(self) -> None:
@@ -136,7 +138,9 @@ class Maximization(Method):
 
     def __init__(self, circuit: TorchCircuit, options: TrainingOptions, workers: Workers, total_rows: int) -> None:
         workers.start_equal(circuit)
-        settings = MaximizationOptions(options.pseudo_count, options.stddev_floor)
+        settings = MaximizationOptions(
+            options.pseudo_count, options.stddev_floor, options.pooled_rows, options.shrinkage
+        )
         self._circuit, self._workers, self._total_rows = circuit, workers, total_rows
         self._size = options.learning_rate
         self._em = ExpectationMaximization(circuit, settings)

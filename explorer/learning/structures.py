@@ -14,6 +14,7 @@ from explorer.learning.data import DataSet, ImageData
 from explorer.learning.expectation_maximization import ExpectationMaximization
 from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.maximization import MaximizationOptions
+from explorer.learning.mixtures import MAX_MIXTURE_COLUMNS, MixtureSearch, Rows, build_mixture
 from explorer.learning.tables import TableData
 from explorer.symbolic import Circuit
 from explorer.templates import (
@@ -42,12 +43,13 @@ TABLE_STRUCTURES: Mapping[str, Callable[[int], RegionGraph]] = {
     "random-binary-tree": random_binary_tree,
     "linear-tree": linear_tree,
 }
-STRUCTURES = tuple(dict.fromkeys((*LEARNED, *TABLE_STRUCTURES, "fully-factorized", *IMAGE_REGION_GRAPHS)))
+STRUCTURES = tuple(dict.fromkeys(("mixture", *LEARNED, *TABLE_STRUCTURES, "fully-factorized", *IMAGE_REGION_GRAPHS)))
 
 
 def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
     """Build a circuit over the variables of the data, with `num_units` units per region.
 
+    - mixture: a mixture of joint normal densities of all numbers, times categories, after its first step;
     - hclt: the hidden Chow-Liu tree of the training rows (`hidden_tree`);
     - chow-liu: sums over the regions of their Chow-Liu tree, without latent variables;
     - random-binary-tree, linear-tree: of the columns; fully-factorized: independent columns;
@@ -62,6 +64,10 @@ def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
     specs = input_specs(data)
     if name == "fully-factorized":
         return fully_factorized(len(specs), specs)
+    if name == "mixture":
+        rows = mixture_rows(data)
+        search = MixtureSearch(rows, 0)
+        return build_mixture(rows, search.first_step(search.best(num_units).settings))
     if name == "hclt":
         parents = chow_liu_parents(_numbers(data), dependence(specs))
         return hidden_tree(parents, specs, num_latent_states=num_units)
@@ -74,8 +80,34 @@ def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
     )
 
 
+def mixture_rows(data: DataSet, max_rows: int | None = None) -> Rows:
+    """The training rows of a table for a search, at most this many, evenly spaced.
+
+    The most frequent value, or the mean of real ones, replaces a missing one. Raises: LearningError for images.
+    """
+    if not isinstance(data, TableData):
+        raise LearningError(
+            f"the structure mixture is one of tables, and {data.name} is not one; use another structure"
+        )
+    sizes: list[int | None] = []
+    for spec in input_specs(data):
+        if isinstance(spec, CategoricalInput):
+            sizes.append(spec.num_categories)
+        else:
+            sizes.append(spec.total_count + 1 if isinstance(spec, BinomialInput) else None)
+    rows = torch.from_numpy(_numbers(data))
+    if max_rows is not None and len(rows) > max_rows:
+        rows = rows[torch.arange(max_rows) * len(rows) // max_rows]
+    return Rows.of(rows, sizes)
+
+
 def check_width(name: str, where: str, num_columns: int) -> None:
     """Raises: ShapeError if data of this many columns is too wide for a structure."""
+    if name == "mixture" and num_columns > MAX_MIXTURE_COLUMNS:
+        raise ShapeError(
+            f"{where} has {num_columns:,} columns, and the structure mixture has a covariance of every two of them, of "
+            f"at most {MAX_MIXTURE_COLUMNS:,}; use another one (--structure hclt), or leave columns out of the file"
+        )
     if name in LEARNED and num_columns > MAX_LEARNED_COLUMNS:
         raise ShapeError(
             f"{where} has {num_columns:,} columns, and the structure {name} compares every two of them, of at most "
@@ -101,7 +133,7 @@ def _region_graph(name: str, data: DataSet, specs: Sequence[InputSpec]) -> Regio
     if not isinstance(data, ImageData):
         raise LearningError(
             f"the structure {name} divides images, and {data.name} is a table; "
-            f"use {', '.join((*LEARNED, *TABLE_STRUCTURES, 'fully-factorized'))}"
+            f"use {', '.join(('mixture', *LEARNED, *TABLE_STRUCTURES, 'fully-factorized'))}"
         )
     return IMAGE_REGION_GRAPHS[name](data.shape)
 

@@ -40,6 +40,7 @@ from explorer.symbolic.derivation import (
     operator_steps as operator_steps,
     operator_words as operator_words,
 )
+from explorer.symbolic.distributions import *  # noqa: F403
 from explorer.symbolic.exclusion import UnitKind as UnitKind
 from explorer.symbolic.initializers import *  # noqa: F403
 from explorer.symbolic.layers import *  # noqa: F403

@@ -102,7 +102,7 @@ class EmbeddingLayer(InputLayer):
         return self.num_states
 
     def _check(self) -> None:
-        _check_univariate(self)
+        check_univariate(self)
         check_shape(self, "weight", self.weight, (self.num_output_units, self.num_states))
 
 
@@ -122,7 +122,7 @@ class CategoricalLayer(InputLayer):
         return self.num_categories
 
     def _check(self) -> None:
-        _check_univariate(self)
+        check_univariate(self)
         _check_one_of(self, (self.num_output_units, self.num_categories), probs=self.probs, logits=self.logits)
         check_constant(self, "probs", self.probs, "at least 0", lambda p: p >= 0)
 
@@ -153,7 +153,7 @@ class BinomialLayer(InputLayer):
         return self.logits
 
     def _check(self) -> None:
-        _check_univariate(self)
+        check_univariate(self)
         _check_one_of(self, (self.num_output_units,), probs=self.probs, logits=self.logits)
         check_constant(self, "probs", self.probs, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
 
@@ -170,7 +170,7 @@ class GaussianLayer(InputLayer):
     log_partition: ParameterNode | None = field(default=None, metadata=PARAMETER)
 
     def _check(self) -> None:
-        _check_univariate(self)
+        check_univariate(self)
         for name, value in (("mean", self.mean), ("stddev", self.stddev), ("log_partition", self.log_partition)):
             if value is not None:
                 check_shape(self, name, value, (self.num_output_units,))
@@ -185,7 +185,7 @@ class PolynomialLayer(InputLayer):
     coeff: ParameterNode = field(metadata=PARAMETER)
 
     def _check(self) -> None:
-        _check_univariate(self)
+        check_univariate(self)
         check_shape(self, "coeff", self.coeff, (self.num_output_units, self.degree + 1))
 
 
@@ -348,7 +348,7 @@ def check_constant(layer: Layer, name: str, parameter: ParameterNode | None, wan
         raise ValueRangeError(f"{type(layer).__name__}: {name} must be {wanted}; found {odd[0]}")
 
 
-def _check_univariate(layer: InputLayer) -> None:
+def check_univariate(layer: InputLayer) -> None:
     if len(layer.scope) != 1:
         raise ScopeError(f"{type(layer).__name__} reads one variable; found scope {layer.scope}")
 

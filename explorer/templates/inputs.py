@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from explorer.errors import ShapeError, check_name, look_up
@@ -10,12 +10,16 @@ from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
     EmbeddingLayer,
+    ExponentialLayer,
     GaussianLayer,
+    HistogramLayer,
     InputLayer,
+    LaplaceLayer,
     Parameterization,
     ParameterNode,
     ScaledSigmoidParameter,
     Shape,
+    SoftplusParameter,
     TensorParameter,
 )
 
@@ -25,6 +29,11 @@ ParameterFactory = Callable[[Shape], ParameterNode]
 def normal_leaf(shape: Shape) -> ParameterNode:
     """A leaf with standard normal initial values, without activation."""
     return TensorParameter(shape)
+
+
+def positive_leaf(shape: Shape) -> ParameterNode:
+    """A positive parameter: the softplus of a normal leaf."""
+    return SoftplusParameter((TensorParameter(shape),))
 
 
 def bounded_stddev(shape: Shape) -> ParameterNode:
@@ -112,6 +121,53 @@ class GaussianInput(InputSpec):
 
     def layer(self, variable: int, num_units: int, parameters: Mapping[str, ParameterNode]) -> InputLayer:
         return GaussianLayer(scope=(variable,), num_output_units=num_units, **parameters)
+
+
+@dataclass(frozen=True)
+class ExponentialInput(InputSpec):
+    """An exponential density per unit, for numbers from 0 on: a softplus of a normal leaf as mean."""
+
+    is_discrete: ClassVar[bool] = False
+
+    mean: ParameterFactory = positive_leaf
+
+    def parameters(self, num_units: int) -> dict[str, ParameterNode]:
+        return {"mean": self.mean((num_units,))}
+
+    def layer(self, variable: int, num_units: int, parameters: Mapping[str, ParameterNode]) -> InputLayer:
+        return ExponentialLayer(scope=(variable,), num_output_units=num_units, **parameters)
+
+
+@dataclass(frozen=True)
+class LaplaceInput(InputSpec):
+    """A Laplace density per unit: a normal leaf as location, and the softplus of one as scale."""
+
+    is_discrete: ClassVar[bool] = False
+
+    location: ParameterFactory = normal_leaf
+    scale: ParameterFactory = positive_leaf
+
+    def parameters(self, num_units: int) -> dict[str, ParameterNode]:
+        return {"location": self.location((num_units,)), "scale": self.scale((num_units,))}
+
+    def layer(self, variable: int, num_units: int, parameters: Mapping[str, ParameterNode]) -> InputLayer:
+        return LaplaceLayer(scope=(variable,), num_output_units=num_units, **parameters)
+
+
+@dataclass(frozen=True)
+class HistogramInput(InputSpec):
+    """A histogram per unit between these edges: the softmax of a normal leaf."""
+
+    is_discrete: ClassVar[bool] = False
+
+    edges: tuple[float, ...] = (0.0, 1.0)
+    probs: ParameterFactory = field(default_factory=lambda: Parameterization("softmax"))
+
+    def parameters(self, num_units: int) -> dict[str, ParameterNode]:
+        return {"probs": self.probs((num_units, len(self.edges) - 1))}
+
+    def layer(self, variable: int, num_units: int, parameters: Mapping[str, ParameterNode]) -> InputLayer:
+        return HistogramLayer(scope=(variable,), num_output_units=num_units, edges=self.edges, **parameters)
 
 
 def get_input_spec(name: str, *, num_levels: int, params: Mapping[str, ParameterFactory] | None = None) -> InputSpec:

@@ -16,8 +16,13 @@ from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import (
     CategoricalLayer,
     CircuitBuilder,
+    ExponentialLayer,
     GaussianLayer,
+    HistogramLayer,
+    LaplaceLayer,
+    MultivariateGaussianLayer,
     RearrangeLayer,
+    SoftmaxParameter,
     SoftplusParameter,
     TensorParameter,
 )
@@ -42,6 +47,38 @@ def gaussian() -> TorchCircuit:
     return compile_circuit(b.build(b.sum(b.hadamard(*map(b.add, layers)), num_units=1)))
 
 
+def joint_gaussian() -> TorchCircuit:
+    b = CircuitBuilder()
+    layer = MultivariateGaussianLayer(
+        scope=(0, 1),
+        num_output_units=2,
+        mean=TensorParameter((2, 2)),
+        stddev=SoftplusParameter((TensorParameter((2, 2)),)),
+        slope=TensorParameter((2, 2, 2)),
+    )
+    return compile_circuit(b.build(b.sum(b.add(layer), num_units=1)))
+
+
+def other_densities() -> TorchCircuit:
+    b = CircuitBuilder()
+
+    def positive() -> SoftplusParameter:
+        return SoftplusParameter((TensorParameter((2,)),))
+
+    layers = [
+        ExponentialLayer(scope=(0,), num_output_units=2, mean=positive()),
+        LaplaceLayer(scope=(1,), num_output_units=2, location=TensorParameter((2,)), scale=positive()),
+        HistogramLayer(
+            scope=(1,),
+            num_output_units=2,
+            edges=(-1.0, 0.5, 2.0),
+            probs=SoftmaxParameter((TensorParameter((2, 2)),), axis=1),
+        ),
+    ]
+    first, *second = map(b.add, layers)
+    return compile_circuit(b.build(b.sum(*(b.hadamard(first, one) for one in second), num_units=1)))
+
+
 def rearranged() -> TorchCircuit:
     b = CircuitBuilder()
     coin = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, logits=TensorParameter((2, 2)))
@@ -59,6 +96,8 @@ CIRCUITS: dict[str, Callable[[], TorchCircuit]] = {
     **{name: lambda name=name: compile_circuit(circuit_with(name)) for name in UNITS},
     "TensorDot": lambda: compile_circuit(circuit_with("TensorDot"), preset="handbook"),
     "gaussian": gaussian,
+    "joint gaussian": joint_gaussian,
+    "other densities": other_densities,
     "rearranged": rearranged,
     "chain": chain,
 }

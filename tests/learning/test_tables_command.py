@@ -115,14 +115,14 @@ def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
     run("train", "--data", people, "--units", 2, "--column", "age=ignore", "--column", "children=gaussian", *small)
     first = Checkpoint.load(path)
     assert [column.name for column in first.columns] == ["colour", "children", "size"]
-    assert (first.circuit, len(first.history)) == ("hclt", 2)
+    assert (first.circuit, len(first.history)) == ("mixture", 2)
     found = run("train", "--resume", path, "--no-fold", "--no-optimize", *small).output
     assert f"train --resume {path}" in found
     second = Checkpoint.load(path)
     assert [epoch.number for epoch in second.history] == [1, 2, 3, 4]
     assert second.columns == first.columns
     picture = path.with_suffix(".curves.svg").read_text()
-    assert "hclt on people.csv" in picture
+    assert "mixture on people.csv" in picture
     assert len(path.with_suffix(".curves.csv").read_text().splitlines()) == 5
     other = tmp_path / "other.csv"
     other.write_text("size,colour,children\n160,red,1\n181,blue,2\n")
@@ -288,9 +288,15 @@ def test_a_missing_cell_has_no_density_that_its_column_could_scale(tmp_path):
             "--column must be NAME=KIND, such as --column age=gaussian; found 'age'",
         ),
         (("--data", "{people}", "--structure", "quad-graph"), "the structure quad-graph divides images"),
-        (("--data", "{people}", "--structure", "cube"), "no structure named 'cube'; known are: hclt, chow-liu"),
+        (
+            ("--data", "{people}", "--structure", "cube"),
+            "no structure named 'cube'; known are: mixture, hclt, chow-liu",
+        ),
         (("--data", "{people}", "--missing", "drop"), "no way to treat missing values named 'drop'"),
-        (("--data", "{people}", "--pseudo-count", "1"), "--pseudo-count belongs to --method em"),
+        (
+            ("--data", "{people}", "--method", "gradient", "--pseudo-count", "1"),
+            "--pseudo-count belongs to --method em",
+        ),
         (
             ("--data", "{people}", "--column", "age=gaussian", "--column", "age=ignore"),
             "--column gives 'age' two kinds, gaussian and ignore",

@@ -15,8 +15,12 @@ from explorer.backend import (
     TorchConstantValueLayer,
     TorchEmbeddingLayer,
     TorchEvidenceLayer,
+    TorchExponentialLayer,
     TorchGaussianLayer,
+    TorchHistogramLayer,
+    TorchLaplaceLayer,
     TorchLayer,
+    TorchMultivariateGaussianLayer,
     TorchPolynomialLayer,
     TorchRearrangeLayer,
     TorchTensorDotLayer,
@@ -34,8 +38,12 @@ from explorer.symbolic import (
     ConstantValueLayer,
     EmbeddingLayer,
     EvidenceLayer,
+    ExponentialLayer,
     GaussianLayer,
+    HistogramLayer,
     InputLayer,
+    LaplaceLayer,
+    MultivariateGaussianLayer,
     PolynomialLayer,
     RearrangeLayer,
     constant,
@@ -72,6 +80,20 @@ INPUTS: dict[type[TorchLayer], Callable[[], InputLayer]] = {
     TorchBinomialLayer: lambda: BinomialLayer(scope=(0,), num_output_units=2, total_count=5, probs=leaf([0.2, 0.7])),
     TorchGaussianLayer: lambda: GaussianLayer(
         scope=(0,), num_output_units=2, mean=leaf([0.0, 1.0]), stddev=leaf([1.0, 2.0])
+    ),
+    TorchExponentialLayer: lambda: ExponentialLayer(scope=(0,), num_output_units=2, mean=leaf([0.5, 2.0])),
+    TorchLaplaceLayer: lambda: LaplaceLayer(
+        scope=(0,), num_output_units=2, location=leaf([0.0, 1.0]), scale=leaf([1.0, 2.0])
+    ),
+    TorchHistogramLayer: lambda: HistogramLayer(
+        scope=(0,), num_output_units=2, edges=(0.0, 0.5, 2.0), probs=leaf(PROBS)
+    ),
+    TorchMultivariateGaussianLayer: lambda: MultivariateGaussianLayer(
+        scope=(0, 1),
+        num_output_units=2,
+        mean=leaf([[0.0, 1.0], [0.5, -1.0]]),
+        stddev=leaf([[1.0, 2.0], [0.5, 1.5]]),
+        slope=leaf([[[0.0, 0.0], [0.8, 0.0]], [[0.0, 0.0], [-1.5, 0.0]]]),
     ),
     TorchPolynomialLayer: lambda: PolynomialLayer(
         scope=(0,), num_output_units=2, degree=1, coeff=leaf([[1.0, 2.0], [3.0, 0.5]])

@@ -20,6 +20,8 @@ from explorer.app.commands.workers import joined_workers
 from explorer.errors import CircuitError, FormError, LearningError, ShapeError, UnknownNameError
 from explorer.options import MAX_SEED
 
+DEFAULT_EPOCHS = 30
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -47,10 +49,14 @@ def train(
     structure: Annotated[
         str | None,
         typer.Option(
-            help="how a circuit is built for the data: hclt, chow-liu, random-binary-tree ... (default: hclt)"
+            help="how a circuit is built for the data: mixture, hclt, chow-liu ... (default: mixture or hclt, chosen "
+            "by rows held out of the training rows)"
         ),
     ] = None,
-    units: Annotated[int | None, typer.Option(min=1, help="units per region of such a circuit (default: 8)")] = None,
+    units: Annotated[
+        int | None,
+        typer.Option(min=1, help="units per region of such a circuit, or components of a mixture (default: 8; chosen)"),
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,9 +69,17 @@ def train(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="gradient (Adam), or em: expectation-maximization (default: gradient)"),
+        typer.Option(
+            help="gradient (Adam), or em: expectation-maximization (default: em for a mixture, else gradient)"
+        ),
     ] = None,
-    epochs: Annotated[int, typer.Option(help="passes over the training rows; with --resume, this many more")] = 30,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            help="passes over the training rows; with --resume, this many more (default: 30; of a mixture, as many as "
+            "were best for rows held out of the training rows)"
+        ),
+    ] = None,
     patience: Annotated[
         int | None,
         typer.Option(min=1, metavar="EPOCHS", help="stop after this many epochs without a better held-out likelihood"),
@@ -90,7 +104,7 @@ def train(
     ] = None,
     pseudo_count: Annotated[
         float | None,
-        typer.Option(help="em: added to the counts of each row of weights (default: 0)"),
+        typer.Option(help="em: added to the counts of each row of weights (default: 0; of a mixture, 1)"),
     ] = None,
     preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
@@ -139,15 +153,15 @@ def train(
         job = find_job(request, earlier)
         workers.require_equal({"the circuit": job.symbolic.to_json()})
         given = {
-            "method": method,
-            "epochs": epochs,
+            "method": "gradient" if fast and method is None and earlier is None else method,
+            "epochs": DEFAULT_EPOCHS if epochs is None and earlier is not None else epochs,
             "batch_size": batch_size,
             "learning_rate": learning_rate,
             "pseudo_count": pseudo_count,
             "patience": patience,
             "seed": seed,
         }
-        start = find_start(earlier, job.name, job.data, given)
+        start = find_start(earlier, job.name, job.data, given, job.options)
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
         planned = job.checkpoint(options)
         if pseudo_count is not None and start.settings.method != "em":
@@ -169,9 +183,11 @@ def train(
             check_replaceable(target, planned, start.settings, job.data)
         if start.note:  # once the values were found to belong to this circuit
             say_note(f"{resume} was {start.note}")
-        advice.last_epoch = len(start.before) + epochs
+        if job.note:
+            print_text(job.note)
+        advice.last_epoch = len(start.before) + start.settings.epochs
         if earlier is not None and start.before:
-            last = f"epoch {advice.last_epoch} (--epochs {epochs})"
+            last = f"epoch {advice.last_epoch} (--epochs {start.settings.epochs})"
             print_text(f"Continuing {resume} after {earlier.progress}: to {last}.")
         if fast and start.settings.method == "gradient":
             check_fast(job.data.training)

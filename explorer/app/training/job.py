@@ -1,10 +1,11 @@
 """The job of a training: a circuit, by name or built for the data, the data, and where the training starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 from explorer.app.circuits import load_circuit
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import LearningError
+from explorer.learning.choice import DEFAULT_UNITS, choose_structure
 from explorer.learning.data import DATA_SETS, DataSet, ImageData
 from explorer.learning.loop import Epoch, is_of
 from explorer.learning.methods import TrainingOptions
@@ -24,9 +26,9 @@ from explorer.symbolic import Circuit
 from explorer.templates import gallery
 
 DEFAULT_CIRCUIT_DATA = "digits"
-DEFAULT_STRUCTURE = "hclt"
+WIDEST_STRUCTURE = "hclt"
+"""The structure of tables that are too wide for a mixture."""
 DEFAULT_IMAGE_STRUCTURE = "quad-graph"
-DEFAULT_UNITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Job:
     """A circuit and the data to train it on. `name` names the circuit, or its structure if it was built.
 
     A checkpoint of it contains the circuit if it is `stored`: if it is not one of the gallery. `missing` says what is
-    done with missing cells.
+    done with missing cells. `options` are those of training that fit a structure which was chosen, and `note` says why.
     """
 
     name: str
@@ -55,6 +57,8 @@ class Job:
     stored: bool
     data: DataSet
     missing: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def argument(self) -> str:
@@ -98,9 +102,12 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
             "name a circuit (circuit-explorer train digits), or data for which one is built "
             "(circuit-explorer train --data FILE.csv)"
         )
-    width = partial(check_width, request.structure or DEFAULT_STRUCTURE, request.data)
+    width = partial(check_width, request.structure or WIDEST_STRUCTURE, request.data)
     data = load_source(request.data, request.kinds, missing=missing, check_width=width)
-    structure = request.structure or (DEFAULT_IMAGE_STRUCTURE if isinstance(data, ImageData) else DEFAULT_STRUCTURE)
+    if isinstance(data, TableData) and request.structure in (None, "mixture"):
+        found = choose_structure(data, request.units, name=request.structure)
+        return Job(found.name, found.circuit, True, data, missing, found.options, found.note)
+    structure = request.structure or DEFAULT_IMAGE_STRUCTURE
     return Job(structure, build_structure(structure, data, request.units or DEFAULT_UNITS), True, data, missing)
 
 
@@ -209,8 +216,17 @@ class Start:
     note: str = ""
 
 
-def find_start(earlier: Checkpoint | None, circuit: str, data: DataSet, given: Mapping[str, Any]) -> Start:
+def find_start(
+    earlier: Checkpoint | None,
+    circuit: str,
+    data: DataSet,
+    given: Mapping[str, Any],
+    fitting: Mapping[str, Any] = MappingProxyType({}),
+) -> Start:
     """Find where training on this data starts: `given` are fields of `TrainingOptions`, None if not given.
+
+    `fitting` are options that fit the structure: defaults, unless another method is given, or a learning rate without
+    one, which is that of gradient descent.
 
     A run continues with the options of its checkpoint unless they are given. With another method, it continues without
     what the first one has averaged. On other rows or with another circuit, only the best values are used, since the
@@ -218,6 +234,9 @@ def find_start(earlier: Checkpoint | None, circuit: str, data: DataSet, given: M
     """
     named = {name: value for name, value in given.items() if value is not None}
     if earlier is None:
+        is_fitting = fitting.get("method") == named.get("method", fitting.get("method"))
+        if is_fitting and ("method" in named or "learning_rate" not in named):
+            named = {**fitting, **named}
         return Start(TrainingOptions(**named))
     state = earlier.training
     reason = _difference(earlier, circuit, data)

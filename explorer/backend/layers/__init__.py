@@ -11,7 +11,9 @@ from explorer.backend.layers.base import (
     missing_method as missing_method,
     power as power,
 )
+from explorer.backend.layers.distributions import *  # noqa: F403
 from explorer.backend.layers.inner import *  # noqa: F403
 from explorer.backend.layers.inputs import *  # noqa: F403
+from explorer.backend.layers.multivariate import *  # noqa: F403
 from explorer.backend.layers.optimized import *  # noqa: F403
 from explorer.backend.layers.optimized import TorchChainLayer as TorchChainLayer, chain_of as chain_of

@@ -257,6 +257,26 @@ class TorchInputLayer(TorchLayer, ABC):
         """
         raise DataTypeError(missing_method(self, "mode", "its most probable values"))
 
+    def largest_given(
+        self, semiring: Semiring, x: Tensor, observed: Tensor, parameters: Mapping[str, Tensor]
+    ) -> Tensor:
+        """The logarithm (F, B, O) of the largest value of each unit given the observed ones of several variables.
+
+        Shapes: x, observed (F, B, V). Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(missing_method(self, "largest_given", "its largest values given some of its variables"))
+
+    def mode_given(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], at: "ReachedUnits", x: Tensor, observed: Tensor
+    ) -> Tensor:
+        """The most probable values (P, V) for each of P units, given the observed ones of x (P, V).
+
+        Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(
+            missing_method(self, "mode_given", "completions of rows that observe some of its variables")
+        )
+
     def sample(
         self, semiring: Semiring, parameters: Mapping[str, Tensor], at: "ReachedUnits", generator: torch.Generator
     ) -> Tensor:
@@ -266,12 +286,44 @@ class TorchInputLayer(TorchLayer, ABC):
         """
         raise DataTypeError(missing_method(self, "sample", "samples of its variables"))
 
+    def sample_given(
+        self,
+        semiring: Semiring,
+        parameters: Mapping[str, Tensor],
+        at: "ReachedUnits",
+        generator: torch.Generator,
+        x: Tensor,
+        observed: Tensor,
+    ) -> Tensor:
+        """Values (P, V) drawn as `sample` does, given the observed ones of x (P, V), which they have.
+
+        Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(
+            missing_method(self, "sample_given", "completions of rows that observe some of its variables")
+        )
+
     def expectation(self, semiring: Semiring, parameters: Mapping[str, Tensor], function: LeafFunction) -> Tensor:
         """The complex logarithm (F, 1, O) of the integral of function(v) y[f,o](v) over all values v of the variable.
 
         Raises: DataTypeError if the class does not define it, or not for such a function.
         """
         raise DataTypeError(missing_method(self, "expectation", "expectations of functions of its variable"))
+
+    def expectation_given(
+        self,
+        parameters: Mapping[str, Tensor],
+        functions: Mapping[int, LeafFunction],
+        fold: int,
+        x: Tensor,
+        observed: Tensor,
+    ) -> Tensor:
+        """The expectation (B, O) of a product of functions under the normalized units of a fold of several variables.
+
+        It is that given the observed values of x (B, V); a function belongs to a position in the scope.
+        Raises: DataTypeError if the class does not define it, or not for such functions.
+        """
+        raise DataTypeError(missing_method(self, "expectation_given", "expectations of functions of several variables"))
 
     def cross_entropy(
         self, semiring: Semiring, parameters: Mapping[str, Tensor], other: Mapping[str, Tensor]

@@ -29,11 +29,11 @@ from explorer.backend.queries.upward import (
     require_non_negative,
 )
 from explorer.backend.semiring import MAX_PRODUCT, Semiring
-from explorer.errors import DataTypeError, StructureError, ValueRangeError
+from explorer.errors import StructureError, ValueRangeError
 from explorer.symbolic.checks import is_integer
 
-Complete = Callable[[Stage, TorchInputLayer, ReachedUnits], Tensor]
-"""The values (P, V) of the variables of P units of an input layer."""
+Complete = Callable[[Stage, TorchInputLayer, ReachedUnits, Tensor, Tensor], Tensor]
+"""The values (P, V) of the variables of P units of an input layer, given x (P, V) where it is observed (P, V)."""
 LeafOf = Callable[[Stages, StageValues, Evidence, Reference | None], LeafValue]
 """Evaluates input layers given evidence, relative to references if there are some."""
 
@@ -69,7 +69,7 @@ class Task:
     ) -> Tensor:
         """The completed rows (S, D) of S draws: draw s completes row `row_of[s]` of those with these numbers.
 
-        Raises: as `descend`; DataTypeError for a layer of several variables if only some are observed.
+        Raises: as `descend`; DataTypeError for a layer that cannot be completed given some of its variables.
         """
         observed, found = self.observed[numbers], self.rows[numbers][row_of]
         for stage, layer, at, draws in descend(
@@ -77,15 +77,10 @@ class Task:
         ):
             columns = columns_of(layer, found.device)[at.folds]  # (P, V)
             given = observed[at.rows.unsqueeze(1), columns]
-            some, missing = given.any(1), ~given.all(1)
-            if bool((some & missing).any()):
-                raise DataTypeError(
-                    f"{type(layer).__name__} has several variables, and a row observes some of them: it cannot be "
-                    "completed; observe all or none of them"
-                )
+            missing = ~given.all(1)
             at = ReachedUnits(at.folds[missing], at.rows[missing], at.units[missing])
-            drawn = complete(stage, layer, at)
-            found[draws[missing].unsqueeze(1), columns[missing]] = drawn.to(found.dtype)
+            slots = draws[missing].unsqueeze(1), columns[missing]
+            found[slots] = complete(stage, layer, at, found[slots], given[missing]).to(found.dtype)
         return found
 
 
@@ -180,9 +175,18 @@ def sample(
 
 
 def _draw(
-    values: StageValues, generator: torch.Generator, stage: Stage, layer: TorchInputLayer, at: ReachedUnits
+    values: StageValues,
+    generator: torch.Generator,
+    stage: Stage,
+    layer: TorchInputLayer,
+    at: ReachedUnits,
+    x: Tensor,
+    observed: Tensor,
 ) -> Tensor:
-    return layer.sample(values.input_semiring, values.prepared[stage.id], at, generator)
+    own = values.prepared[stage.id]
+    if bool(observed.any()):
+        return layer.sample_given(values.input_semiring, own, at, generator, x, observed)
+    return layer.sample(values.input_semiring, own, at, generator)
 
 
 TOLERANCE = 1e-9
@@ -288,6 +292,8 @@ def _mode_leaf(stages: Stages, values: StageValues, evidence: Evidence, referenc
         seen, mask = observed_values(layer, *evidence)
         layer.check_input(seen)
         own, given = values.prepared[stage.id], mask.all(2)
+        if bool((mask.any(2) & ~given).any()):
+            return layer.largest_given(values.input_semiring, seen, mask, own).double()
 
         def at_values() -> Tensor:
             if relative is not None:
@@ -304,5 +310,10 @@ def _mode_leaf(stages: Stages, values: StageValues, evidence: Evidence, referenc
     return leaf
 
 
-def _mode(values: StageValues, stage: Stage, layer: TorchInputLayer, at: ReachedUnits) -> Tensor:
-    return layer.mode(values.input_semiring, values.prepared[stage.id])[1][at.folds, at.units]
+def _mode(
+    values: StageValues, stage: Stage, layer: TorchInputLayer, at: ReachedUnits, x: Tensor, observed: Tensor
+) -> Tensor:
+    own = values.prepared[stage.id]
+    if bool(observed.any()):
+        return layer.mode_given(values.input_semiring, own, at, x, observed)
+    return layer.mode(values.input_semiring, own)[1][at.folds, at.units]

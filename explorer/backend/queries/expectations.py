@@ -27,10 +27,11 @@ from explorer.backend.queries.upward import (
     evaluate_in,
     evaluate_stages,
     observed_leaf,
+    observed_values,
     outputs_of,
 )
 from explorer.backend.semiring import real_log
-from explorer.errors import DataTypeError, ValueRangeError, check_type
+from explorer.errors import ValueRangeError, check_type
 from explorer.symbolic.checks import is_integer
 
 
@@ -86,16 +87,17 @@ def _add_expectations(
     for one in roots:
         check_possible(torch.where(far, 0.0, outputs[:, *one].detach()), numbers)
     used = [one for one in leaves if one[1].num_variables and not _is_observed(one[1], evidence[1])]
-    ratios = [_ratio(stage, layer, values, function) for stage, layer, _ in used]
+    ratios = [_ratio(stage, layer, values, function, evidence) for stage, layer, _ in used]
     for one in roots if used else ():
         with torch.enable_grad():
             total = outputs[:, *one].sum()
         shares = torch.autograd.grad(total, [v for _, _, v in used], retain_graph=True, allow_unused=True)
         for (_, layer, _), ratio, share in zip(used, ratios, shares, strict=True):
             if share is not None:
-                mean = torch.where(share == 0, 0.0, share * ratio).sum(2)  # (F, B)
-                columns = columns_of(layer, mean.device)[:, 0]
-                found[:, *one].index_add_(1, columns, mean.T)
+                own = share.unsqueeze(3)
+                mean = torch.where(own == 0, 0.0, own * ratio).sum(2)  # (F, B, V)
+                columns = columns_of(layer, mean.device).flatten()
+                found[:, *one].index_add_(1, columns, mean.transpose(0, 1).flatten(1))
     if bool(far.any()):
         at = far.nonzero().flatten()
         part = torch.zeros_like(found[at])
@@ -110,13 +112,31 @@ def _is_observed(layer: TorchInputLayer, mask: Tensor) -> bool:
     return bool(mask[:, columns_of(layer, mask.device)].all())
 
 
-def _ratio(stage: Stage, layer: TorchInputLayer, values: StageValues, function: LeafFunction) -> Tensor:
-    """The expectation (F, 1, O) of the function under each normalized unit; NaN for a unit that is zero."""
-    if layer.num_variables > 1:
-        raise DataTypeError(f"{type(layer).__name__} has several variables: no known expectation of functions")
+def _ratio(
+    stage: Stage, layer: TorchInputLayer, values: StageValues, function: LeafFunction, evidence: tuple[Tensor, Tensor]
+) -> Tensor:
+    """The expectation (F, 1 or B, O, V) of the function of each variable under each normalized unit; NaN if it is zero.
+
+    Under a unit of several variables, it is that given those which the evidence observes.
+    """
     own = values.prepared[stage.id]
-    log_mass = values.input_semiring.to_log(layer.integral(values.input_semiring, own))
-    return (layer.expectation(values.input_semiring, own, function) - log_mass).exp().real
+    if layer.num_variables == 1:
+        log_mass = values.input_semiring.to_log(layer.integral(values.input_semiring, own))
+        return (layer.expectation(values.input_semiring, own, function) - log_mass).exp().real.unsqueeze(3)
+    seen, mask = observed_values(layer, *evidence)
+    with torch.no_grad():
+        return torch.stack(
+            [
+                torch.stack(
+                    [
+                        layer.expectation_given(own, {position: function}, fold, seen[fold], mask[fold])
+                        for position in range(layer.num_variables)
+                    ],
+                    2,
+                )
+                for fold in range(layer.num_folds)
+            ]
+        )
 
 
 TOLERANCE = 1e-6
@@ -277,10 +297,11 @@ def _weighted(
             chosen = [v for v in scope if v in functions and bool(applied[:, v].any())]
             if not chosen:
                 continue
-            if len(scope) > 1:
-                raise DataTypeError(f"{type(layer).__name__} has several variables: no known expectation of functions")
             value = value.clone()
-            value[fold] = _applied(stage, layer, fold, chosen[0], value[fold], cache)
+            if len(scope) > 1:
+                value[fold] = _applied_to_several(stage, layer, fold, value[fold])
+            else:
+                value[fold] = _applied(stage, layer, fold, chosen[0], value[fold], cache)
         return value
 
     def _applied(
@@ -300,6 +321,20 @@ def _weighted(
                 cache[id(function)] = layer.expectation(values.input_semiring, values.prepared[stage.id], function)
             expected = cache[id(function)][fold].to(torch.complex128)
             value = torch.where((used & ~given).unsqueeze(1), expected, value)
+        return value
+
+    def _applied_to_several(stage: Stage, layer: TorchInputLayer, fold: int, value: Tensor) -> Tensor:
+        """The value (B, O) of a fold of several variables, times the functions that are applied in each row."""
+        scope, own = layer.scope_idx[fold], values.prepared[stage.id]
+        wanted = torch.stack([applied[:, v] if v in functions else torch.zeros_like(applied[:, v]) for v in scope], 1)
+        known, mask = (part[fold] for part in observed_values(layer, x, seen))
+        value = value.clone()
+        for used in torch.unique(wanted, dim=0):
+            rows = (wanted == used).all(1).nonzero().flatten()
+            chosen = {position: functions[scope[position]] for position in used.nonzero().flatten().tolist()}
+            if chosen:
+                mean = layer.expectation_given(own, chosen, fold, known[rows], mask[rows]).to(torch.complex128)
+                value[rows] = COMPLEX.multiply(value[rows], torch.log(mean))
         return value
 
     return leaf

@@ -12,6 +12,12 @@ from explorer.graph import nested_of, parameters_of
 from explorer.symbolic import layers as symbolic
 from explorer.symbolic.checks import Scope, is_integer, make_scope
 from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.distributions import (
+    ExponentialLayer,
+    HistogramLayer,
+    LaplaceLayer,
+    MultivariateGaussianLayer,
+)
 from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.layers import (
     BinomialLayer,
@@ -150,6 +156,20 @@ def integrate_gaussian(layer: GaussianLayer) -> InputLayer:
     """One, or what the density is multiplied by."""
     if layer.log_partition is not None:
         return _constant(layer, layer.log_partition, log_space=True)
+    return _constant(layer, constant(np.zeros(layer.num_output_units)), log_space=True)
+
+
+@integrate_rules.rule(HistogramLayer)
+def integrate_histogram(layer: HistogramLayer) -> InputLayer:
+    """The sum of the probabilities, which need not be normalized."""
+    return _constant(layer, ReduceSumParameter((layer.probs,), axis=1))
+
+
+@integrate_rules.rule(ExponentialLayer)
+@integrate_rules.rule(LaplaceLayer)
+@integrate_rules.rule(MultivariateGaussianLayer)
+def integrate_density(layer: InputLayer) -> InputLayer:
+    """One."""
     return _constant(layer, constant(np.zeros(layer.num_output_units)), log_space=True)
 
 

@@ -17,7 +17,7 @@ from explorer.app.training.checkpoint import Checkpoint
 from explorer.files import hold_folder
 from explorer.learning.curves import curve_files
 
-OPTIONS = ("--units", 1, "--epochs", 1, "--method", "em")
+OPTIONS = ("--structure", "hclt", "--units", 1, "--epochs", 1, "--method", "em")
 
 
 def run(*arguments: object, code: int = 0) -> Result:
