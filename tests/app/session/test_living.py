@@ -14,7 +14,7 @@ import torch
 
 import explorer
 from explorer.app.session.living import MAX_LAYERS, cells_of, living_view
-from explorer.backend.queries import marginal, moments
+from explorer.backend.queries import log_likelihood, marginal, moments
 from explorer.symbolic import with_values
 from explorer.templates import gallery
 from explorer.trace import Trace
@@ -131,6 +131,24 @@ def test_values_that_were_rounded_to_a_byte_are_sent_as_bytes() -> None:
     x, observed = evidence(view)
     found = [one["log"] for one in answers(view, given(x, observed))]
     assert found == pytest.approx(marginal(trace.compiled, x, observed)[:, 0, 0].tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", gallery.trained_names())
+def test_each_epoch_of_a_training_has_the_numbers_of_its_circuit(name: str) -> None:
+    trace = explorer.record(gallery.load_trained(name))
+    before = {leaf: value.clone() for leaf, value in trace.compiled.leaf_state().items()}
+    view = living_view(TraceIndex(trace), epochs=True)
+    assert (view["image"], len(view["examples"])) == ([1, 8, 8], 10)
+    assert view["note"].startswith("It has learned from 1,438 handwritten digits")
+    learned = gallery.learned_epochs(name)
+    assert [one["epoch"] for one in view["epochs"]] == [one.epoch for one in learned]
+    rows = np.array([one["x"] for one in view["examples"]])
+    for shown, one in list(zip(view["epochs"], learned, strict=True))[::4]:
+        numbers = {key: shown[key] for key in ("blocks", "numbers", "codes")}
+        found = [one["log"] for one in answers({**view, **numbers}, rows.tolist())]  # pyright: ignore[reportArgumentType]
+        compiled = explorer.record(one.circuit()).compiled
+        assert found == pytest.approx(log_likelihood(compiled, torch.tensor(rows).long())[:, 0, 0].tolist(), abs=1e-4)
+    assert all(torch.equal(value, before[leaf]) for leaf, value in trace.compiled.leaf_state().items())
 
 
 @pytest.mark.parametrize(
