@@ -308,7 +308,7 @@ def paint_beliefs(host: Host) -> None:
     host.see(".ce-living-said", "The root mixes 16 units")
     host.look(".ce-living")
     host.press("Sample (s)")
-    host.see(".ce-living-value", "64 of 64 pixels observed")
+    host.see(".ce-living-value", "5 of 64 pixels observed, 59 sampled")
     host.press("Beliefs")
     host.root.locator(".ce-living").wait_for(state="hidden")
 

@@ -51,7 +51,9 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 COMPONENTS = tuple(
-    kind for kind in vars(drawings).values() if isinstance(kind, type) and kind.__module__ == drawings.__name__
+    kind
+    for kind in vars(drawings).values()
+    if isinstance(kind, type) and kind.__module__ == drawings.__name__ and "_bundle" in vars(kind)
 )
 """The components with modules that Panel's handler of components serves; modules of others are static files."""
 STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
