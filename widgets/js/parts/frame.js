@@ -41,7 +41,7 @@ export const STYLE = `
 .ce-root *{box-sizing:border-box}
 .ce-root [hidden]{display:none!important}
 .ce-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-.ce-root button.ce-skip:not(:focus){position:absolute;width:1px;height:1px;min-width:0;padding:0;overflow:hidden;clip-path:inset(50%)}
+.ce-root button.ce-skip:not(:focus){clip-path:inset(50%);pointer-events:none}
 .ce-root button.ce-skip{position:absolute;left:8px;top:8px;z-index:9}
 .ce-slides .ce-skip{display:none}
 .ce-bar{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 10px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
