@@ -34,7 +34,7 @@ TOOLS: tuple[type[Tool], ...] = (
 WIDTH = "var(--explorer-side-width, 380px)"
 """The width of an open tool, for CSS. The bar beside the graph sets the variable (`parts/frame.js`)."""
 
-WRAPPED = {"flexWrap": "wrap", "maxWidth": "calc(100vw - 24px)"}
+WRAPPED = {"@media (max-width: 700px)": {"flexWrap": "wrap", "& .MuiToggleButton-root": {"width": "auto"}}}
 """The style of the buttons, which take two lines on a phone."""
 
 
