@@ -120,6 +120,9 @@ class Dashboard:
         """Show a link in the page that is open, with no tool open."""
         for tool in self.page.locator(".MuiToggleButton-root[aria-pressed=true]").all():
             tool.click()
+        self.settle()
+        close = self.page.locator(".scrollable-vertical").get_by_role("button", name="Close", exact=True)
+        close.evaluate_all("all => all.filter((one) => one.checkVisibility()).forEach((one) => one.click())")
         query = query or "?circuit=digits"
         states = (view_state_of_query(urlsplit(url).query) for url in (self.page.url, query))
         before, after = (trace_of(replace(state, other=None)) for state in states)  # a comparison keeps its left trace
@@ -159,7 +162,7 @@ class Dashboard:
         return self.picture()
 
     def tool(self, title: str) -> None:
-        """Open a tool of the drawer, or close it."""
+        """Open a tool, or close it."""
         self.page.get_by_role("button", name=title, exact=True).first.click()
         self.settle()  # a field that is about to be replaced would lose what a test puts into it
 

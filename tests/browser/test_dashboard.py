@@ -34,30 +34,30 @@ def test_what_readers_do_with_a_picture_in_light_and_in_dark(dashboard: Open, na
 
     drive(open_view, names)
     page.page.evaluate("() => { delete document.body.dataset.jpThemeLight; }")
-    page.tool("Why not")
+    page.tool("Compare")
     tool = page.page.locator(DRAWER)
-    heights = [height_of(tool)]
-    bar = host.root.get_by_role("separator", name="Height of the tool")
+    widths = [width_of(tool)]
+    bar = host.root.get_by_role("separator", name="Width of the inspector")
     bar.focus()
-    for key in ("PageUp", "PageUp"):
+    for key in ("PageUp", "ArrowLeft"):
         page.page.keyboard.press(key)
-        heights.append(height_of(tool))
-    assert heights == sorted(set(heights))
+        widths.append(width_of(tool))
+    assert widths == sorted(set(widths))
     at = bar.bounding_box()
     assert at is not None
-    page.page.mouse.move(at["x"] + 9, at["y"] + 9)
+    page.page.mouse.move(at["x"] + 5, at["y"] + 9)
     page.page.mouse.down()
-    page.page.mouse.move(at["x"] + 9, at["y"] + 99)
+    page.page.mouse.move(at["x"] + 95, at["y"] + 9)
     page.page.mouse.up()
-    assert height_of(tool) < heights[-1]
+    assert width_of(tool) < widths[-1]
     page.page.evaluate("() => localStorage.clear()")
 
 
-def height_of(tool: "Locator") -> float:
-    """The height of an element, in pixels."""
+def width_of(tool: "Locator") -> float:
+    """The width of an element, in pixels."""
     box = tool.bounding_box()
     assert box is not None
-    return box["height"]
+    return box["width"]
 
 
 def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed(dashboard: Open) -> None:
@@ -140,6 +140,7 @@ def test_an_address_that_is_not_as_the_page_writes_it_is_replaced(dashboard: Ope
 
 def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     page = dashboard("?step=3")
+    page.page.locator(".ce-box").first.click()
     page.page.keyboard.press("w")
     page.choose("Pattern", "SumCollapse")
     page.page.get_by_label("Draw its near misses on the graph").check()

@@ -38,7 +38,8 @@ def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(d
     shown = page.wait_for_step(first)
     assert shown["matches"]
 
-    page.page.locator(".ce-root").first.press("w")
+    page.page.locator(".ce-box").first.click()
+    page.page.keyboard.press("w")
     page.choose("Pattern", "drop_same_shape")
     kinds = {node["id"]: node["title"] for node in page.picture()["nodes"]}
     seen = page.page.viewport_size or {"height": 0}
@@ -90,8 +91,8 @@ def outside_of_their_frames(page: "Page") -> list[str]:
     """The names in the film that are drawn over the border of their frame."""
     return page.eval_on_selector_all(
         ".ce-frame",
-        """frames => frames.filter((frame) => [...frame.querySelectorAll("span:not(.ce-said)")].some((name) =>
-             name.getBoundingClientRect().right > frame.getBoundingClientRect().right - 2))
+        """frames => frames.filter((frame) => [...frame.querySelectorAll(".ce-frame-words > *")].some((name) =>
+             name.getBoundingClientRect().right > frame.getBoundingClientRect().right - 1))
            .map((frame) => frame.textContent)""",
     )
 
@@ -154,7 +155,8 @@ def test_kernel_calls_are_stepped_through_and_say_what_each_pass_bought(dashboar
     page.wait_for_step(7)
     page.see("21 values share 8 slots of 16 KiB each")
     page.wait(lambda: len(buffers(page.page)) == 21, "a bar for each value")
-    page.page.locator(".ce-root").first.press("w")
+    page.page.locator(".ce-box").first.click()
+    page.page.keyboard.press("w")
     page.choose("Pattern", "split-products")
     page.tool("Pipeline")
     listed = page.page.get_by_label("Passes, in order")

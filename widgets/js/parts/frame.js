@@ -41,9 +41,9 @@ export const STYLE = `
 .ce-root *{box-sizing:border-box}
 .ce-root [hidden]{display:none!important}
 .ce-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.ce-root button.ce-skip:not(:focus){clip-path:inset(50%);pointer-events:none}
 .ce-root button.ce-skip{position:absolute;left:8px;top:8px;z-index:9}
-.ce-root button.ce-skip:not(:focus){opacity:0;pointer-events:none}
-.ce-slides .ce-skip{display:none}
+.ce-root.ce-slides .ce-skip{display:none}
 .ce-bar{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 10px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-group{display:flex;align-items:center;gap:2px}
 .ce-root button,.ce-root select,.ce-root input[type=search]{font:inherit;color:inherit;height:28px;min-width:28px;padding:0 8px;margin:0;border:1px solid var(--ce-control);
@@ -78,7 +78,7 @@ export const SYSTEM_STYLE = `
   .ce-root canvas.ce-canvas{object-fit:contain}
   .ce-root svg.ce-stage{width:100%;height:100%}
   .ce-strips{max-width:100%;height:auto}
-  .ce-skip,.ce-zoom,.ce-map,.ce-hint,.ce-lens-done,.ce-living button,.ce-root :is(input,select,.ce-label){display:none}
+  .ce-zoom,.ce-map,.ce-hint,.ce-root .ce-skip,.ce-lens-done,.ce-living button,.ce-root :is(input,select,.ce-label){display:none}
   .ce-root :is(.ce-group,.ce-toolbar,.ce-lens) button:not(.ce-segments>[aria-pressed=true]){display:none}
   .ce-root .ce-segments>[aria-pressed=true]{border:0;box-shadow:none;background:none;padding:0}
 }

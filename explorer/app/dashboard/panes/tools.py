@@ -34,6 +34,9 @@ TOOLS: tuple[type[Tool], ...] = (
 WIDTH = "var(--explorer-side-width, 380px)"
 """The width of an open tool, for CSS. The bar beside the graph sets the variable (`parts/frame.js`)."""
 
+WRAPPED = {"@media (max-width: 700px)": {"flexWrap": "wrap", "& .MuiToggleButton-root": {"width": "auto"}}}
+"""The style of the buttons, which take two lines on a phone."""
+
 
 class Tools:
     """The tools of the dashboard. `on_open` receives whether one is open, so that the graph can make room."""
@@ -43,7 +46,7 @@ class Tools:
         self.on_open = on_open
         self.open_name, self._shown = "", ("", "")
         self._tools: dict[str, Tool] = {}
-        self.buttons = pmui.CheckButtonGroup(options=self._buttons(), size="small", margin=(2, 8))
+        self.buttons = pmui.CheckButtonGroup(options=self._buttons(), size="small", margin=(2, 8), sx=WRAPPED)
         self.buttons.param.watch(workspace.guard(self._on_press), "value")
         self.title = html_pane(styles={"flex": "1 1 auto", "align-self": "center"})
         self.close = button(workspace, "Close", lambda: self.open(""), "outlined")
