@@ -49,7 +49,7 @@ CLOSER = {
     "memory": "64 slices of Categorical #255",
     "table": "#255[0]",
     "parameters": "weight = Softmax(A)",
-    "values": "The output is −183.71 after each of these 6 steps.",
+    "values": "after each of these 6 steps.",
     "code": "def forward(",
 }
 """The text of each part of the close-up of the 64 sums of digits, before they are folded."""
@@ -180,7 +180,7 @@ def look_closer(host: Host) -> None:
     host.look(".ce-closeup", acts=[partial(show, name, text) for name, text in CLOSER.items()])
     host.press(CLOSEUPS["values"])
     panel.get_by_title("7", exact=True).click()
-    host.see(".ce-closeup", "The output is −182.85 after each of these 6 steps.")
+    host.see(".ce-closeup", "after each of these 6 steps.")
     beside = host.root.locator(".ce-side .ce-closeup").count() > 0
     part, size = ("inspector", "width") if beside else ("close-up", "height")
     host.root.get_by_role("separator", name=f"{size.capitalize()} of the {part}").focus()
