@@ -118,8 +118,8 @@ class Dashboard:
 
     def show(self, query: str) -> None:
         """Show a link in the page that is open, with no tool open."""
-        for tool in self.page.locator(".MuiToggleButton-root[aria-pressed=true]").all():
-            tool.click()
+        tools = self.page.locator("header .MuiToggleButton-root[aria-pressed=true]")
+        tools.evaluate_all("all => all.forEach((one) => one.click())")
         self.settle()
         close = self.page.locator(".scrollable-vertical").get_by_role("button", name="Close", exact=True)
         close.evaluate_all("all => all.filter((one) => one.checkVisibility()).forEach((one) => one.click())")

@@ -156,7 +156,7 @@ export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { go
     focus: () => stop?.focus(),
     reads: /** @type {const} */ (["steps", "step", "options", "palette", "width", "view", "guess"]),
     draw() {
-      element.hidden = isAsking(state) || isPresenting(state);
+      element.hidden = state.steps.length < 2 || isAsking(state) || isPresenting(state);
       if (element.hidden) return;
       element.setAttribute("class", `ce-film${hasFilm(state.steps) && isTold(state) ? "" : " ce-film-low"}`);
       drawItems();
