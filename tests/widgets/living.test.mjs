@@ -61,8 +61,24 @@ test("a zero weight beside a much larger input hides no term", () => {
 
 test("numbers in steps below the largest of their row", () => {
   const codes = btoa(String.fromCharCode(0, 2, 4, 0));
-  const model = readModel({ ...COINS, blocks: [[2, 2, 0.5]], numbers: packed([-1, -3]), codes });
-  assert.deepEqual([...model.numbers], [-1, -2, -5, -3]);
+  const blocks = [[2, 2, 0.5], COINS.blocks[1]];
+  const model = readModel({ ...COINS, blocks, numbers: packed([-1, -3, 0, 0]), codes });
+  assert.deepEqual([...model.numbers], [-1, -2, -5, -3, 0, 0]);
+});
+
+test("damaged data are said, and never read", () => {
+  const [first, ...others] = COINS.layers;
+  for (const more of [
+    { root: 9 },
+    { blocks: [[1e15, 0, 0]] },
+    { blocks: [[2, 2, 0]] },
+    { layers: [{ ...first, units: 1e9 }, ...others] },
+    { layers: [...COINS.layers.slice(0, 3), { ...COINS.layers[3], inputs: [3] }] },
+    { layers: [first, others[0], { ...others[1], inputs: [0, 0] }, others[2]] },
+    { variables: [{ name: "x", states: 1e9, span: [0, 1] }] },
+  ]) {
+    assert.match(readModel({ ...COINS, ...more }).missing, /damaged/, JSON.stringify(more));
+  }
 });
 
 test("a value is drawn of those that are possible", () => {
@@ -128,11 +144,17 @@ test("buttons and a field observe, forget and sample", async () => {
   assert.match(value(), /log p = −0\.89.*2 of 2/);
   const column = (name) => root.of("ce-column").find(({ textContent }) => textContent.startsWith(name));
   assert.match(column("right").textContent, /right0.*1observed/);
-  column("right").button("1").dispatch("click");
+  column("right").button("right = 1").dispatch("click");
   assert.match(value(), /log p = −0\.69 nats.*1 of 2/);
   assert.match(column("right").textContent, /018 %182 %/);
   shown(root).button("Forget all").dispatch("click");
   assert.match(value(), /log p = 0\.00.*0 of 2/);
+  shown(root).button("heads").dispatch("click");
+  column("left").button("left = 1").dispatch("click"); // forget it
   press("s");
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  assert.match(value(), /1 of 2 variables observed, 1 sampled/);
+  column("right").button("right = 1").dispatch("click");
+  assert.match(value(), /0 of 2 variables observed$/);
   close();
 });

@@ -86,12 +86,13 @@ class CourseRecorder:
             "selection": list(session.selection),
             "hull": str(dict(widget.view).get("hull", "")),
         }
-        if widget.view.get("beliefs") is True:
+        believes = widget.view.get("beliefs") is True
+        if believes:
             start["beliefs"] = True
             self._believing.add(number)
         return {
             "kind": "graph",
-            "options": {**_options_of(widget), **fixed},
+            "options": {**_options_of(widget), **fixed, "living": believes},
             "recording": number,
             "start": start,
             "details": str(widget.details),
@@ -112,7 +113,7 @@ class CourseRecorder:
         looks: list[PictureKey] = [(asking["step"], asking["mode"], asking["colour_by"], asking["group_by"])]
         for mode in RECORDED_MODES:
             looks.append((revealing["step"], mode, revealing["colour_by"], revealing["group_by"]))
-        own: GraphOptions = {**_options_of(widget), "actions": False}
+        own: GraphOptions = {**_options_of(widget), "actions": False, "living": False}
         return {
             "kind": "question",
             "options": {**own, **question_options(widget.asked, False)},

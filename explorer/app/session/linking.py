@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from explorer.app.session.close_up import add_parameters, run_values
-from explorer.app.session.living import living_view
+from explorer.app.session.living import living_view, no_life
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_closer, check_look
 from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF, no_values
@@ -122,7 +122,14 @@ class GraphLink:
         elif name == "values":
             self._run_values()
         elif name == "living":
+            self._send_weights()
+
+    def _send_weights(self) -> None:
+        try:
             self.host.show_living(living_view(self.session.index, epochs=True))
+        except Exception as error:
+            self.host.show_living(no_life(f"The weights cannot be sent: {error}"))  # the page waits for an answer
+            raise
 
     def _run_values(self) -> None:
         try:

@@ -6,7 +6,7 @@ match, and a fold keeps the values of its slices, so a layer of a later step has
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -29,6 +29,7 @@ from explorer.backend.layers import (
     TorchSumLayer,
 )
 from explorer.backend.queries.fold_structure import all_units, require_tractable
+from explorer.backend.queries.likelihood import log_partition_of
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.semiring import get_semiring
 from explorer.errors import CircuitError, DataTypeError
@@ -103,6 +104,7 @@ def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
 def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> LivingView:
     stages = stages_of(circuit)
     require_tractable(stages)
+    log_partition_of(stages)  # raises an error unless it is a distribution
     values = prepare(stages, LOG_WEIGHTS)
     layers, numbers = _layers(stages, values)
     position = {stage.id[0]: at for at, stage in enumerate(stages.stages)}
@@ -115,11 +117,12 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         image = list(learned.image)
         examples = [{"label": str(digit), "x": x.tolist()} for digit, x in enumerate(learned.examples)]
     elif grid is not None:
-        most = min((one["states"] - 1 for one in variables), default=1)
-        examples = [{"label": name, "x": (x * most).tolist()} for name, x in digits_on(grid).items()]
+        low, high = np.array([one["span"] for one in variables]).T
+        shapes = {name: pixels[: len(low)] for name, pixels in digits_on(grid).items()}
+        examples = [{"label": name, "x": (low + x * (high - low)).tolist()} for name, x in shapes.items()]
     return {
         **no_life(""),
-        "note": learned.sentence if learned is not None else REAL_COLUMNS if _has_real_column(index, variables) else "",
+        "note": " ".join(_notes(index, circuit, learned, variables)),
         "image": image,
         "variables": variables,
         "layers": layers,
@@ -131,8 +134,19 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
     }
 
 
-def _has_real_column(index: TraceIndex, variables: Sequence[LivingVariableView]) -> bool:
-    return bool(index.columns) and any(not one["states"] for one in variables)
+def _notes(
+    index: TraceIndex,
+    circuit: TorchCircuit,
+    learned: gallery.TrainedWeights | None,
+    variables: Sequence[LivingVariableView],
+) -> Iterator[str]:
+    """The origin of the weights, and what is not shown."""
+    if learned is not None:
+        yield learned.sentence
+    if index.columns and any(not one["states"] for one in variables):
+        yield REAL_COLUMNS
+    if circuit.output_shape != (1, 1):
+        yield "Of several outputs the first one is shown."
 
 
 def _layers(stages: Stages, values: StageValues) -> tuple[list[LivingLayerView], LivingNumbersView]:
@@ -143,10 +157,17 @@ def _layers(stages: Stages, values: StageValues) -> tuple[list[LivingLayerView],
 
 
 def _learned(index: TraceIndex) -> gallery.TrainedWeights | None:
-    """Return the weights of the gallery that the circuit of a trace begins with."""
+    """Return the weights of the gallery if they are all that the circuit of a trace has now."""
     subject = index.trace.subject
     found = learned_from(subject) if isinstance(subject, Circuit) else None
-    return None if found is None else gallery.trained_weights(found.circuit)
+    if found is None:
+        return None
+    weights = gallery.trained_weights(found.circuit)
+    present, learned = index.trace.compiled.leaf_state(), weights.best.values()
+    is_same = present.keys() == learned.keys() and all(
+        np.array_equal(present[name].cpu().numpy(), value) for name, value in learned.items()
+    )
+    return weights if is_same else None
 
 
 def _epochs(
@@ -187,6 +208,8 @@ class Numbers:
     _floats: list[NDArray[np.float32]] = field(default_factory=list[NDArray[np.float32]])
     _codes: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
     _count: int = 0
+    _read: int = 0
+    """How many numbers an evaluation reads: shared ones for each layer."""
 
     def add(self, block: Tensor) -> int:
         """Return where a block (rows, columns) begins. Raises: DataTypeError for one that is not real, or too many."""
@@ -195,11 +218,12 @@ class Numbers:
         found = block.detach().cpu().double().numpy()
         found = found.reshape(-1, found.shape[-1])
         key = found.tobytes()
+        self._read += found.size
+        if self._read > MAX_NUMBERS:
+            raise DataTypeError(f"it has more than {MAX_NUMBERS:,} weights, too many to answer while you paint")
         if key not in self._places:
             self._places[key] = self._count
             self._count += found.size
-            if self._count > MAX_NUMBERS:
-                raise DataTypeError(f"it has more than {MAX_NUMBERS:,} weights, too many to answer while you paint")
             step, codes = _on_grid(found)
             self.blocks.append([*found.shape, step])
             self._codes.append(codes)
@@ -274,11 +298,15 @@ def _variables(index: TraceIndex, stages: Sequence[Stage], values: StageValues, 
         {"name": names[v] if v < len(names) else f"x{v}", "states": 0, "span": [0.0, 1.0]} for v in range(count)
     ]
     ends: dict[int, list[Tensor]] = {}
+    domains: dict[int, int] = {}
     for stage in stages:
         layer = stage.layer
         if not isinstance(layer, TorchInputLayer) or not layer.num_variables:
             continue
         variable = layer.scope_idx[0][0]
+        states = layer.num_values if isinstance(layer, TorchDiscreteLayer) else 0
+        if domains.setdefault(variable, states) != states:
+            raise DataTypeError(f"its layers do not read the same values of variable {variable}")
         if isinstance(layer, TorchDiscreteLayer):
             found[variable]["states"] = layer.num_values
             found[variable]["span"] = [0.0, float(max(1, layer.num_values - 1))]

@@ -35,11 +35,14 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   const tiles = new Map();
   let painting = false;
 
-  /** Believe what is observed now, with the terms that a sample has chosen. @param {Evidence} evidence @param {Map<number, number>} [chosen] @param {number} [drawn] how many of them are a sample */
-  function observe(evidence, chosen, drawn = 0) {
+  /**
+   * Believe what is observed now, with the terms that a sample has chosen so far, or with its values.
+   * @param {Evidence} evidence @param {Map<number, number>} [chosen] @param {Evidence} [row] the evidence and a sample of the rest
+   */
+  function observe(evidence, chosen, row = evidence) {
     const { life } = state;
     if (!life || !dreamt) return;
-    store.set({ evidence, drawn, sampling: chosen !== undefined, believed: believe(life, dreamt, evidence, chosen) });
+    store.set({ evidence, row, sampling: chosen !== undefined, believed: believe(life, dreamt, row, chosen) });
   }
 
   /** Forget a sample on its way, or a film. */
@@ -102,7 +105,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     const belief = state.believed?.beliefs[at];
     if (!belief || !state.life || !belief.variables.length) return null;
     const { kind, variable } = state.life.layers[at];
-    const isUnknown = variable >= 0 && state.evidence[variable] === null;
+    const isUnknown = variable >= 0 && state.row[variable] === null;
     return { at, belief, tiles: tilesAt(at, belief), isUnknown, isMixture: kind === "sum", image: state.life.image };
   }
 
@@ -116,12 +119,10 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   function strokeValue({ cell, across, height, erases }, variable) {
     const { image, variables } = /** @type {Model} */ (state.life);
     const { states, span } = variables[variable];
-    if (erases || state.brush === "unknown") return null;
-    const width = beliefOf(cell.layer)?.belief.widths[0] ?? 1;
-    const share = isTurned(cell.area, 1, image) ? across : height;
-    if (width > 1) return Math.min(width - 1, Math.max(0, Math.floor(share * width)));
-    if (!states && !image.length) return span[0] + share * (span[1] - span[0]);
-    return state.brush === "ink" ? span[1] : span[0];
+    if (erases || (image.length && state.brush === "unknown")) return null;
+    if (image.length) return state.brush === "ink" ? span[1] : span[0];
+    const share = Math.min(1, Math.max(0, isTurned(cell.area, 1, image) ? across : height));
+    return states ? Math.min(states - 1, Math.floor(share * states)) : span[0] + share * (span[1] - span[0]);
   }
 
   /** Begin a stroke, if there is an input at the pointer; a value that is picked again is forgotten. @param {Spot} spot @returns {boolean} */
@@ -131,7 +132,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     stop();
     painting = true;
     const value = strokeValue({ cell, ...spot }, variable);
-    const again = state.evidence[variable] === value && (beliefOf(cell.layer)?.belief.widths[0] ?? 1) > 1;
+    const again = state.evidence[variable] === value && !state.life?.image.length;
     put(variable, again ? null : value);
     return true;
   }
@@ -175,7 +176,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
       }
       const found = believe(life, dreamt, evidence, chosen);
       const row = evidence.map((value, variable) => value ?? sampled(life, variable, found.logs, found.units));
-      observe(row, undefined, evidence.filter((value) => value === null).length);
+      observe(evidence, undefined, row);
       announce("A sample was drawn.");
     };
     next(0);
@@ -197,7 +198,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     if (!found) return;
     dreamt = found.dreamt;
     store.set({ life: found.life, epoch: number });
-    observe(state.evidence, undefined, state.drawn);
+    observe(state.evidence);
   }
 
   /** Show all epochs, one after the other. */
@@ -216,8 +217,12 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   /** @param {number} share of the variables, the last ones */
   function forget(share) {
     stop();
-    const kept = Math.round(state.evidence.length * (1 - share));
-    observe(state.evidence.map((value, at) => (at < kept ? value : null)));
+    const kept = Math.round(
+      (state.life?.image.slice(1).reduce((a, b) => a * b, 1) || state.evidence.length) * (1 - share),
+    );
+    const [, height, width] = state.life?.image ?? [];
+    const pixels = height * width || state.evidence.length;
+    observe(state.evidence.map((value, at) => (at % pixels < kept ? value : null)));
   }
 
   return {
@@ -239,7 +244,8 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
       if (variable < 0)
         return [`its belief about ${count === 1 ? "a" : count} ${count === 1 ? noun.slice(0, -1) : noun}`, told];
       const { name } = state.life.variables[variable];
-      if (!found.isUnknown) return [`${name} = ${state.evidence[variable]}, observed`];
+      if (!found.isUnknown)
+        return [`${name} = ${state.row[variable]}, ${state.evidence[variable] === null ? "sampled" : "observed"}`];
       const shares = marginal(state.life, variable, state.believed.logs, state.believed.units);
       if (!state.life.variables[variable].states)
         return [`${name} is unknown: ${shares[0].toPrecision(3)} is expected`];

@@ -161,6 +161,7 @@ export function makePointing({
     }
     /** @param {any} event */
     function move(event) {
+      if (event.buttons !== undefined && !(event.buttons & 1)) living.end(); // it was released elsewhere
       if (living.isPainting()) return living.stroke(spot(event));
       if (drag && event.buttons !== undefined && !(event.buttons & 1)) drag = null;
       if (!drag) return hover(pointIn(event, pane), pane, event.target);

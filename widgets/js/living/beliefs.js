@@ -17,7 +17,7 @@ import { downward, leafLog, termsOf, upward } from "./model.js";
 const MAX_BARS = 8;
 
 /** Numbers that show a variable: its mean, or its values one by one. @param {Model} model @param {number} variable */
-const widthOf = ({ image, variables }, variable) => {
+export const widthOf = ({ image, variables }, variable) => {
   const { states } = variables[variable];
   return image.length || states < 2 || states > MAX_BARS ? 1 : states;
 };
@@ -134,7 +134,7 @@ function bitsBetween(shares, before) {
     const [p, q] = [share / all, before[at] / allBefore];
     if (p > 0) bits += p * Math.log2(p / Math.max(q, Number.MIN_VALUE));
   });
-  return Math.max(0, bits);
+  return Number.isFinite(bits) ? Math.max(0, bits) : 0; // without evidence too little goes through it to compare
 }
 
 /** @typedef {ReturnType<typeof dream>} Dream */
@@ -148,8 +148,7 @@ export function believe(model, { prior, mass, mixed }, evidence, chosen) {
   const logs = upward(model, evidence);
   const { units, terms } = downward(model, logs, chosen);
   const beliefs = model.layers.map((layer, at) => {
-    const isSum = layer.kind === "sum";
-    const [flows, before] = isSum ? [terms[at], prior.terms[at]] : [units[at], prior.units[at]];
+    const flows = layer.kind === "sum" ? terms[at] : units[at];
     const all = flows.reduce((sum, flow) => sum + flow, 0);
     if (!(all > 0)) return null;
     const shares = flows.map((flow) => flow / all);
@@ -159,7 +158,7 @@ export function believe(model, { prior, mass, mixed }, evidence, chosen) {
     return {
       shown,
       shares,
-      bits: bitsBetween(isSum ? units[at] : flows, isSum ? prior.units[at] : before),
+      bits: bitsBetween(units[at], prior.units[at]),
       variables,
       widths,
     };

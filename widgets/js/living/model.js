@@ -37,10 +37,55 @@ function floatsOf(planes) {
   return new Float32Array(bytes.buffer);
 }
 
-/** The numbers of all blocks: as they are, or in steps below the largest one of their row. @param {Record<string, any>} raw @returns {Float64Array} */
+/** More numbers, or units and values of one thing, are not read. */
+const [MAX_NUMBERS, MAX_UNITS] = [1_000_000, 4_096];
+const DAMAGED = "The data of this circuit are damaged.";
+
+/** @param {number} value @param {number} end */
+const isBelow = (value, end) => Number.isInteger(value) && value >= 0 && value < end;
+
+/** Whether layers read only what is there, and what comes before them. @param {ReturnType<typeof readAll>} read @param {number} count of the numbers */
+function isSound({ layers, variables, root }, count) {
+  const isFine = variables.every(({ states, span }) => isBelow(states, MAX_UNITS) && span.length === 2);
+  return (
+    isFine &&
+    isBelow(root, layers.length) &&
+    layers.every(({ kind, inputs, units, at, variable, reads }, number) => {
+      if (!isBelow(units, MAX_UNITS) || !units || !inputs.every((input) => isBelow(input, number))) return false;
+      const below = inputs.map((input) => layers[input].units);
+      const isRead = isBelow(variable, variables.length);
+      if (kind === "sum") return isBelow(at + units * below.reduce((sum, one) => sum + one, 0) - 1, count);
+      if (kind === "constant") return isBelow(at + units - 1, count);
+      if (kind === "gaussian") return isRead && isBelow(at + 3 * units - 1, count);
+      if (kind === "table") return isRead && isBelow(at + units * variables[variable].states - 1, count);
+      if (kind !== "product" || new Set(inputs).size < inputs.length) return false;
+      const own = reads.length ? reads : inputs.flatMap(() => [units - 1]);
+      const isWhole = !reads.length || reads.length === units * inputs.length;
+      return isWhole && own.every((unit, place) => isBelow(unit, below[place % inputs.length]));
+    })
+  );
+}
+
+/**
+ * The numbers of all blocks: as they are, or in steps below the largest one of their row; null for impossible sizes.
+ * @param {Record<string, any>} raw @returns {Float64Array | null}
+ */
 function readNumbers(raw) {
   const [floats, codes] = [floatsOf(bytesOf(raw.numbers)), bytesOf(raw.codes)];
   const blocks = like([[0]])(raw.blocks);
+  if (
+    !blocks.every(
+      (block) => block.length === 3 && block.slice(0, 2).every((size) => size > 0 && isBelow(size, MAX_NUMBERS)),
+    )
+  )
+    return null;
+  if (
+    !isBelow(
+      blocks.reduce((sum, [rows, columns]) => sum + rows * columns, 0),
+      MAX_NUMBERS,
+    )
+  )
+    return null;
   const found = new Float64Array(blocks.reduce((sum, [rows, columns]) => sum + rows * columns, 0));
   let [next, float, code] = [0, 0, 0];
   for (const [rows, columns, step] of blocks) {
@@ -59,8 +104,16 @@ export function readModel(value) {
   const raw = asDict(value);
   if (!Object.keys(raw).length) return null;
   const cells = new Map(Object.entries(dictOf(number)(raw.cells)));
-  const epochs = list(raw.epochs).map((one) => ({ ...readEpoch(one), numbers: readNumbers(one) }));
-  return { ...readAll(raw), cells, numbers: readNumbers(raw), epochs };
+  const read = readAll(raw);
+  const none = { ...read, cells, numbers: new Float64Array(0), epochs: [] };
+  if (read.missing) return none;
+  const numbers = readNumbers(raw);
+  if (!numbers || !isSound(read, numbers.length)) return { ...none, missing: DAMAGED };
+  const epochs = list(raw.epochs).flatMap((one) => {
+    const own = readNumbers(one);
+    return own?.length === numbers.length ? [{ ...readEpoch(one), numbers: own }] : [];
+  });
+  return { ...read, cells, numbers, epochs };
 }
 
 const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);

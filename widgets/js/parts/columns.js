@@ -1,5 +1,6 @@
 /** The variables of a living circuit that is no image: how probable each value is, given those that are observed. */
 
+import { focusedIn } from "../shared/elements.js";
 import { marginal } from "../living/model.js";
 import { isAlive } from "./state.js";
 
@@ -12,31 +13,34 @@ export function makeColumns({ ui: { h, guard }, store: { state }, living }) {
 
   /** @param {number} variable */
   function column(variable) {
-    const { life, believed, evidence } = state;
+    const { life, believed, evidence, row } = state;
     if (!life || !believed) return null;
     const { name, states } = life.variables[variable];
     const shares = marginal(life, variable, believed.logs, believed.units);
-    const given = evidence[variable];
+    const given = row[variable];
+    const how = evidence[variable] === null ? "sampled" : "observed";
     /** @param {number} value */
     function valueButton(value) {
       const isGiven = given === value;
       const share = given === null ? shares[value] : Number(isGiven);
-      const act = () => living.set(variable, isGiven ? null : value);
+      const isObserved = evidence[variable] === value;
+      const act = () => living.set(variable, isObserved ? null : value);
       return h(
         "button",
         {
           type: "button",
-          "aria-pressed": String(isGiven),
-          title: isGiven ? `Forget ${name}` : `Observe ${name} = ${value}`,
+          "aria-pressed": String(isObserved),
+          "aria-label": `${name} = ${value}, ${isGiven ? how : `${Math.round(100 * share)} %`}`,
+          title: isObserved ? `Forget ${name}` : `Observe ${name} = ${value}`,
           style: `--share:${(100 * share).toFixed(1)}%`,
           onclick: guard(act),
         },
         h("span", { text: String(value) }),
-        h("span", { text: isGiven ? "observed" : `${Math.round(100 * share)} %` }),
+        h("span", { text: isGiven ? how : `${Math.round(100 * share)} %` }),
       );
     }
     const isListed = states > 0 && states <= MAX_VALUES;
-    const words = given !== null ? `${Number(given.toPrecision(4))}, observed` : `about ${expected(shares, states)}`;
+    const words = given !== null ? `${Number(given.toPrecision(4))}, ${how}` : `about ${expected(shares, states)}`;
     return h(
       "div",
       { class: "ce-column" },
@@ -45,17 +49,19 @@ export function makeColumns({ ui: { h, guard }, store: { state }, living }) {
     );
   }
 
+  const buttons = () => [...(element.querySelectorAll?.("button") ?? [])];
+
   return {
     element,
-    reads: /** @type {const} */ (["life", "alive", "believed", "options", "view"]),
+    reads: /** @type {const} */ (["life", "alive", "believed", "row", "options", "view"]),
     draw() {
       const { life } = state;
       const count = life?.variables.length ?? 0;
       element.hidden = !isAlive(state) || !life || life.image.length > 0 || count > MAX_VARIABLES;
       if (element.hidden) return;
-      const focused = [...element.childNodes].findIndex((one) => one.contains?.(one.ownerDocument.activeElement));
+      const focused = buttons().indexOf(focusedIn(element));
       element.replaceChildren(...Array.from({ length: count }, (_, variable) => column(variable)));
-      if (focused >= 0) element.childNodes[focused]?.querySelector?.("button")?.focus();
+      if (focused >= 0) buttons()[focused]?.focus();
     },
   };
 }

@@ -6,8 +6,6 @@ import { boxOf, isAsking, isPresenting } from "./state.js";
 
 /** The side of the picture of a unit, and the space between two, in pixels. */
 const [SIDE, SPACE, LABEL] = [52, 8, 18];
-/** More than these are not shown. */
-const MAX_UNITS = 64;
 /** Bits of evidence with a sample of their line in the legend. */
 const SAMPLES = [0, 1, 3];
 /** @type {[import("../controls/living.js").Brush, string, string][]} */
@@ -32,7 +30,13 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   const forgetHalf = textButton("Forget the lower half", () => living.forget(0.5));
   const picks = h("div", { class: "ce-group" });
   const which = h("select", { "aria-label": "Variable" });
-  const given = h("input", { type: "number", class: "ce-living-given", "aria-label": "Value", placeholder: "value" });
+  const given = h("input", {
+    type: "number",
+    step: "any",
+    class: "ce-living-given",
+    "aria-label": "Value",
+    placeholder: "value",
+  });
   const observing = h(
     "form",
     {
@@ -54,7 +58,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     title: "A line is as wide as the bits of evidence that its part brings",
   });
   const said = h("p", { class: "ce-living-said" });
-  const strip = h("canvas", { class: "ce-living-units" });
+  const strip = h("canvas", { class: "ce-living-units", role: "img" });
   const note = h("p", { class: "ce-living-note" });
   const controls = h(
     "div",
@@ -142,7 +146,8 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.hidden = said.hidden = !found;
     if (!life || !believed || !shown?.box || !found || !pen) return;
     const { pictures } = living.mixed(found.at);
-    const count = Math.min(MAX_UNITS, pictures.length);
+    const [room, pitch] = [strip.parentNode.clientWidth || 800, SIDE + SPACE];
+    const fitted = Math.min(pictures.length, Math.max(1, Math.floor((room - 24) / pitch)));
     const [many, noun] = [found.belief.variables.length, life.image.length ? "pixel" : "variable"];
     const over = many === 1 ? `this ${noun}` : `${found.at === life.root ? "all " : ""}${many} ${noun}s`;
     const name = found.at === life.root ? "The root" : `${shown.box.title} #${shown.layer}`;
@@ -150,19 +155,16 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     said.textContent =
       `${name} ${found.isMixture ? "mixes" : "has"} ${units}, each a distribution over ${over}: what it has learned, ` +
       "and how much of it explains what is observed" +
-      (count < pictures.length ? ` (the first ${count})` : "");
+      (fitted < pictures.length ? ` (the ${fitted} largest shares)` : "");
     const ratio = globalThis.devicePixelRatio || 1;
-    const [room, pitch] = [strip.parentNode.clientWidth || 800, SIDE + SPACE];
-    const columns = Math.max(1, Math.floor((room - 24) / pitch));
-    const fitted = Math.min(count, columns);
     strip.width = ratio * fitted * pitch;
     strip.height = ratio * (SIDE + LABEL);
     strip.style.width = `${fitted * pitch}px`;
     strip.setAttribute("aria-label", said.textContent);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { fill } = paintOf(shown.box, palette);
-    const order = Array.from({ length: count }, (_, at) => at);
-    if (fitted < count) order.sort((a, b) => found.belief.shares[b] - found.belief.shares[a]);
+    const order = Array.from({ length: pictures.length }, (_, at) => at);
+    if (fitted < pictures.length) order.sort((a, b) => found.belief.shares[b] - found.belief.shares[a]);
     order.slice(0, fitted).forEach((unit, place) => {
       const share = found.belief.shares[unit];
       const area = { x: place * pitch + 1, y: 1, w: SIDE, h: SIDE };
@@ -182,11 +184,11 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   }
 
   function drawControls() {
-    const { life, believed, evidence, brush, drawn, sampling } = state;
-    const observed = evidence.filter((one) => one !== null).length - drawn;
+    const { life, believed, evidence, row, brush, sampling } = state;
+    const [observed, filled] = [evidence, row].map((all) => all.filter((one) => one !== null).length);
     const log = believed?.log ?? 0;
     value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
-    const rest = sampling ? ", sampling the others …" : drawn ? `, ${drawn} sampled` : "";
+    const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
     const noun = life?.image.length ? "pixels" : "variables";
     known.textContent = `${observed} of ${evidence.length} ${noun} observed${rest}`;
     for (const button of brushes)
@@ -216,7 +218,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
         "hover",
         "cell",
         "epoch",
-        "drawn",
+        "row",
         "sampling",
         "slice",
         "selection",

@@ -184,6 +184,8 @@ export function paintLines({ pen, picture, palette, k, lit, beliefs }, findAreas
   const few = edges.reduce((sum, { count }) => sum + count, 0) <= READ.few;
   for (const edge of edges) {
     const { source, target, pairs } = edge;
+    /** @type {[Area, Area, number][]} */
+    const evidence = [];
     const around = edge.bends.length > 1;
     pen.beginPath();
     if (around || !pairs.length || (many && !lit)) {
@@ -201,7 +203,7 @@ export function paintLines({ pen, picture, palette, k, lit, beliefs }, findAreas
         if (!from || !to || from === to) continue;
         const bits = beliefs?.(source.plate?.cells[pairs[at]] ?? -1)?.belief.bits;
         if (bits === undefined) curve(pen, from, to);
-        else evidenceLine(pen, palette.roles[roleOf(edge)], from, to, bits);
+        else evidence.push([from, to, bits]);
       }
       pen.lineWidth = Math.max(lit ? 1.8 : READ.width, 0.8 / k);
     }
@@ -209,6 +211,7 @@ export function paintLines({ pen, picture, palette, k, lit, beliefs }, findAreas
     pen.strokeStyle = palette.roles[role];
     pen.globalAlpha = lit ? 1 : READS[few ? "few" : role];
     pen.stroke();
+    for (const line of evidence) evidenceLine(pen, palette.roles[role], ...line);
   }
   pen.globalAlpha = 1;
 }
@@ -224,7 +227,6 @@ function evidenceLine(pen, colour, from, to, bits) {
   pen.lineWidth = lineWidth(bits);
   pen.globalAlpha = lineAlpha(bits);
   pen.stroke();
-  pen.beginPath();
 }
 
 /** Whether both cells of a pair are lit. @param {Edge} edge @param {number} at @param {Set<string>} lit */
