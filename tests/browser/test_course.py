@@ -372,7 +372,7 @@ def test_every_picture_of_a_lesson_steps_to_its_end(lesson: Path, shown: "Callab
     numbers = [int(str(one.get_attribute("data-view"))) for one in stepped.all()]
     assert numbers
     for number in numbers:
-        last = page.evaluate("n => circuitExplorer.models[n].get('steps').length - 1", number)
+        last = page.evaluate("n => JSON.parse(circuitExplorer.models[n].get('steps')).length - 1", number)
         view(page, number).locator(".ce-frame[tabindex='0']").focus()
         page.keyboard.press("Home")
         wait(page, f"circuitExplorer.models[{number}].get('picture').step === 0")

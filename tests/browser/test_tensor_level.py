@@ -50,7 +50,7 @@ def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(d
     page.see(f"is {kinds[asked]}; drop_same_shape is tried at")
 
     patterns = page.page.get_by_role("button", name="Pattern", exact=True)
-    assert patterns.count() == 0, "only layers are matched by such patterns"
+    page.wait(lambda: patterns.count() == 0, "no tool: only layers are matched by such patterns")
     page.choose("Level", "compiled")
     page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
     page.wait(lambda: patterns.count() == 1, "the tool of circuits")

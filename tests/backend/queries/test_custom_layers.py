@@ -59,17 +59,17 @@ class TorchGeometricLayer(TorchDiscreteLayer):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExponentialLayer(InputLayer):
+class DecayLayer(InputLayer):
     """y = rate exp(-rate v) for v >= 0."""
 
     rate: ParameterNode = field(metadata=PARAMETER)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TorchExponentialLayer(TorchContinuousLayer):
+class TorchDecayLayer(TorchContinuousLayer):
     """y[f,b,o] = rate[f,o] exp(-rate[f,o] x[f,b])."""
 
-    compiles = ExponentialLayer
+    compiles = DecayLayer
     rate: TorchParameter = field(metadata=PARAMETER)
 
     @property
@@ -199,7 +199,7 @@ def test_a_custom_discrete_layer_needs_only_its_values(mode: Mode):
 
 def test_a_custom_real_layer_is_refused_for_what_it_does_not_define():
     b = CircuitBuilder()
-    circuit = compile_circuit(b.build(b.add(ExponentialLayer(scope=(0,), num_output_units=1, rate=leaf([2.0])))))
+    circuit = compile_circuit(b.build(b.add(DecayLayer(scope=(0,), num_output_units=1, rate=leaf([2.0])))))
     for x in (torch.tensor([[2]]), torch.tensor([[2.0]]), torch.tensor([[2.0]], dtype=torch.float64)):
         assert circuit.float()(x).item() == pytest.approx(np.log(2.0) - 4.0, rel=1e-6)
     samples = queries.sample(circuit, 1000, generator=torch.Generator().manual_seed(0))
@@ -209,7 +209,7 @@ def test_a_custom_real_layer_is_refused_for_what_it_does_not_define():
         (queries.moments, "expectation"),
         (queries.entropy, "cross_entropy"),
     ):
-        with pytest.raises(DataTypeError, match=f"write the method TorchExponentialLayer.{method}"):
+        with pytest.raises(DataTypeError, match=f"write the method TorchDecayLayer.{method}"):
             call(circuit)
 
 
@@ -239,7 +239,7 @@ def test_a_custom_layer_that_is_not_linear_in_its_inputs_is_refused():
 def test_a_custom_layer_far_from_its_mean_is_compared_with_another_unit(mode: Mode, size: float):
     """The difference of two logarithms of a custom layer is rounded, but tells which unit has all probability."""
     b = CircuitBuilder()
-    real = b.add(ExponentialLayer(scope=(0,), num_output_units=2, rate=leaf([2.0, 0.5])))
+    real = b.add(DecayLayer(scope=(0,), num_output_units=2, rate=leaf([2.0, 0.5])))
     geometric = b.add(GeometricLayer(scope=(1,), num_output_units=2, rate=leaf([0.5, 0.25])))
     compiled = compile_circuit(
         b.build(b.sum(b.hadamard(real, geometric), num_units=1, weight=leaf([[0.3, 0.7]]))), **mode
