@@ -55,7 +55,10 @@ def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(d
     page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
     page.wait(lambda: patterns.count() == 1, "the tool of circuits")
     page.tool("Pattern")
-    page.see("MyPattern matches")
+    page.see("Build a pattern")
+    page.choose("Level", "tensor")
+    page.wait(lambda: patterns.count() == 0, "the open tool closes where it does not apply")
+    assert not page.page.get_by_text("Build a pattern").is_visible()
 
 
 def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) -> None:

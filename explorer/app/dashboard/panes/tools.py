@@ -63,8 +63,9 @@ class Tools:
     def open(self, name: str) -> None:
         """Open a tool by name; an empty name, or a tool that does not support the trace, closes the open one."""
         name = name if name in self._supported().values() else ""
-        if name != self.open_name:
-            self.on_change(frozenset({CLOSED}))
+        closed = self._tools.get(self.open_name)
+        if closed is not None and name != self.open_name:
+            self.workspace.guard(closed.on_change)(frozenset({CLOSED}))
         self.open_name = name
         self.buttons.value = [name] if name in self.buttons.options.values() else []
         if name:
