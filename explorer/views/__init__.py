@@ -106,7 +106,6 @@ from explorer.views.step_details import step_details as step_details
 from explorer.views.steps import (
     calls_of as calls_of,
     film as film,
-    hide_results as hide_results,
     sentence_of as sentence_of,
     steps as steps,
 )

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypedDict
 
 from explorer.timings import Timing
-from explorer.trace import Step, StepCheck, outcome_text, parse_path
+from explorer.trace import Step, StepCheck, outcome_text
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order
@@ -100,23 +100,6 @@ def _counts(step: Step, layers: int, folds: int) -> tuple[int, int]:
         return layers, folds
     nodes = step.snapshot.graph.nodes.values()
     return len(nodes), sum(map(folds_of, nodes))
-
-
-def hide_results(shown: Sequence[StepView], after: int) -> list[StepView]:
-    """Return the steps without what those after a step did, for a question about them."""
-    hidden: list[StepView] = []
-    for step in shown[after + 1 :]:
-        known = step.copy()
-        known.pop("frame", None)
-        known.pop("scenes", None)
-        known["name"] = known["title"] = f"Step {step['index']} of {len(shown) - 1}: {parse_path(step['path']).words}"
-        known["summary"], known["error"] = "hidden until the question is answered", ""
-        known["layers"], known["folds"] = shown[after]["layers"], shown[after]["folds"]
-        known["matches"] = known["near_misses"] = 0
-        known.pop("verdict", None)
-        known["seconds"], known["changed"], known["ok"] = 0.0, True, None
-        hidden.append(known)
-    return [*shown[: after + 1], *hidden]
 
 
 def film(

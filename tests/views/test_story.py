@@ -12,7 +12,7 @@ from explorer.symbolic import CircuitBuilder, InputLayer
 from explorer.templates import gallery
 from explorer.timings import Estimate, Timing
 from explorer.trace import Trace
-from explorer.views import TraceIndex, hide_results, picture, steps, story
+from explorer.views import TraceIndex, picture, steps, story
 from tests.views.showing import index_of
 
 
@@ -151,7 +151,7 @@ def test_the_clock_says_a_time_only_if_both_were_measured():
     assert lines_of(index, {0: times[0]}) == lines_of(index)
 
 
-def test_steps_carry_their_scenes_unless_a_question_hides_what_they_did():
+def test_steps_carry_their_scenes():
     shown = steps(index_of("digits"))
     assert {step["index"]: [scene["name"] for scene in step["scenes"]] for step in shown if "scenes" in step} == {
         0: ["circuit"],
@@ -161,4 +161,3 @@ def test_steps_carry_their_scenes_unless_a_question_hides_what_they_did():
         7: ["fold"],
         10: ["clock"],
     }
-    assert all("scenes" not in step for step in hide_results(shown, 2)[3:])

@@ -143,7 +143,7 @@ class GraphLink:
 
     def _draw(self, names: frozenset[str]) -> None:
         session, host = self.session, self.host
-        if names & {"trace", "checks", "times", "hidden"}:
+        if names & {"trace", "checks", "times"}:
             host.show_steps(session.steps(), session.step)
         if names & {"trace", "step", "look", "times", "trial", "answer"}:
             found = session.picture()
@@ -154,7 +154,7 @@ class GraphLink:
             view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
             self._clicked, view["layers"] = session.layers, list(session.layers)
             host.show_state(session.step, session.selection, view)
-        if names & {"trace", "step", "look", "selection", "times", "checks", "hidden", "closer"}:
+        if names & {"trace", "step", "look", "selection", "times", "checks", "closer"}:
             host.show_details(self._details())
         if names & {"trace", "values"}:
             host.show_values(session.values)

@@ -23,7 +23,7 @@ IDLE_SECONDS, PAUSE_SECONDS = 0.25, 0.03
 MAX_PICTURES = 8
 MAX_CHARACTERS = 12_000_000
 """The pictures that a page keeps."""
-REDRAWN = frozenset({"trace", "look", "times", "trial", "hidden"})
+REDRAWN = frozenset({"trace", "look", "times", "trial"})
 """The events after which the pictures of all steps may be different, or must not be known yet."""
 
 
@@ -108,11 +108,10 @@ class SendingAhead:
     def _wanted(self) -> Iterator[int]:
         """The current step and those near it, nearest first: at first those that changed something."""
         session = self.session
-        steps, here, hidden = session.opened.trace.steps, session.step, session.hidden_after
+        steps, here = session.opened.trace.steps, session.step
         changing = [step.index for step in steps if step.index == 0 or step.changed or step.error is not None]
         near = [here, *_around(here, changing), here + 1, here - 1]
-        last = len(steps) - 1 if hidden is None else hidden
-        possible = [step for step in dict.fromkeys(near) if 0 <= step <= last]
+        possible = [step for step in dict.fromkeys(near) if 0 <= step < len(steps)]
         yield from possible[:MAX_PICTURES]
 
 

@@ -27,7 +27,6 @@ from explorer.views import (
     details,
     fold_sections,
     heat_at,
-    hide_results,
     main_lane,
     offer_what_ifs,
     picture,
@@ -41,10 +40,9 @@ from explorer_widgets.schema import DetailsView, SectionView, StepView, ValuesVi
 Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
 
-KNOWN_BEFORE = ("node", "timing")
 """The sections of the details of a box that say nothing about later steps."""
 EVENTS = frozenset(
-    {"trace", "step", "selection", "look", "times", "checks", "hidden", "trial", "values", "other", "closer", "answer"}
+    {"trace", "step", "selection", "look", "times", "checks", "trial", "values", "other", "closer", "answer"}
 )
 """The names that listeners receive."""
 
@@ -75,8 +73,6 @@ class Session:
         self._answers = 0
         self.layers: tuple[int, ...] = ()
         """The layers that the reader clicked in selected plates."""
-        self.hidden_after: int | None = None
-        """While a question is asked: the results of later steps are hidden."""
         self._listeners: list[Listener] = []
         self._pictures: dict[tuple[object, ...], Picture] = {}
         self._drop_unknown_boxes()
@@ -119,7 +115,7 @@ class Session:
     def open(self, opened: Opened, state: ViewState) -> None:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
-        self.findings, self.trial, self.hidden_after, self.values = Findings(), None, None, None
+        self.findings, self.trial, self.values = Findings(), None, None
         self.opened, self.state, self.layers = opened, self._possible(opened, state), ()
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
@@ -217,12 +213,6 @@ class Session:
         self._answers += 1
         self.values = {**values, "answer": self._answers}
         self._tell("values")
-
-    def hide_after(self, step: int | None) -> None:
-        """Hide what happens after a step, until called with None."""
-        if step != self.hidden_after:
-            self.hidden_after = step
-            self._tell("hidden")
 
     def compare_with(self, other: ViewState | None) -> None:
         """Set the view state of the trace to compare with; the host opens it."""
@@ -335,8 +325,7 @@ class Session:
     def steps(self) -> list[StepView]:
         """The steps, for the stepper and the tree."""
         known = self.findings
-        found = steps(self.index, known.checks, known.times, known.layer_times, known.missing)
-        return found if self.hidden_after is None else hide_results(found, self.hidden_after)
+        return steps(self.index, known.checks, known.times, known.layer_times, known.missing)
 
     def details(self) -> DetailsView | None:
         """The details of the box that was selected last; None without a selection."""
@@ -353,16 +342,13 @@ class Session:
         )
         if self.opened.trace.level.has_folds:
             found["sections"] += fold_sections(self.index, self.selected_layers)
-        if self.hidden_after is not None:
-            found["sections"] = [section for section in found["sections"] if section.get("name") in KNOWN_BEFORE]
-            found.pop("closeup", None)
         if len(nodes) < len(boxes[box]):
             found["layer"] = nodes[0]
         return {**add_code(self.index, self.step, boxes[box], found, before=before), "id": box}
 
-    def step_details(self) -> DetailsView | None:
-        """The details of the step, for the inspector while nothing is selected; None while a question hides them."""
-        return step_details(self.index, self.step, self.costs()) if self.hidden_after is None else None
+    def step_details(self) -> DetailsView:
+        """The details of the step, for the inspector while nothing is selected."""
+        return step_details(self.index, self.step, self.costs())
 
     def costs(self) -> SectionView:
         """The statistics of the state that is shown, its measured times and the difference of its output."""

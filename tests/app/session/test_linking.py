@@ -132,19 +132,6 @@ def test_a_slide_of_another_step_is_drawn_once(linked: Linked) -> None:
     assert [name for name in host.did() if name == "picture"] == ["picture"]
 
 
-def test_steps_and_details_are_sent_again_when_results_are_hidden_or_shown(linked: Linked) -> None:
-    session, host, _ = linked
-    session.select([next(iter(session.boxes))])
-    found = host.details
-    host.did()
-    session.hide_after(3)
-    assert host.did() == ["steps", "details"]
-    assert {section["heading"] for section in host.details["sections"]} <= {"Node", "Numbers"}
-    session.hide_after(None)
-    assert host.did() == ["steps", "details"]
-    assert host.details == found
-
-
 def test_a_change_without_effect_is_not_drawn_again(linked: Linked) -> None:
     _, host, events = linked
     host.reader({"step": 3, "selection": [], "view": {"mode": "diff", "zoom": None}})

@@ -107,14 +107,6 @@ def test_checked_outputs_leave_the_pictures_on_the_page(page: Page, opened: Open
     assert page.ahead.session.picture() is shown
 
 
-def test_no_step_after_a_question_is_on_the_page(page: Page) -> None:
-    page.rest()
-    page.ahead.session.hide_after(7)
-    assert page.kept == {}
-    page.rest()
-    assert set(page.kept) == {0, 3, 6, 7}
-
-
 def test_a_page_keeps_a_bounded_number_of_characters(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(json.dumps(page.ahead.session.picture().view))
     monkeypatch.setattr(sending_ahead, "MAX_CHARACTERS", 3 * size)
