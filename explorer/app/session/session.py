@@ -39,8 +39,6 @@ from explorer_widgets.schema import DetailsView, SectionView, StepView, ValuesVi
 
 Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
-
-"""The sections of the details of a box that say nothing about later steps."""
 EVENTS = frozenset(
     {"trace", "step", "selection", "look", "times", "checks", "trial", "values", "other", "closer", "answer"}
 )
