@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { believe, dream } from "../../widgets/js/living/beliefs.js";
-import { marginal, readModel, sampled, upward } from "../../widgets/js/living/model.js";
+import { completed, marginal, readModel, upward } from "../../widgets/js/living/model.js";
 import { tilesOf } from "../../widgets/js/living/paint.js";
 import { open } from "./graph.mjs";
 
@@ -20,8 +20,8 @@ const COINS = {
   image: [],
   variables: ["left", "right"].map((name) => ({ name, states: 2, span: [0, 1] })),
   layers: [
-    { kind: "table", inputs: [], units: 2, at: 0, variable: 0 },
-    { kind: "table", inputs: [], units: 2, at: 0, variable: 1 },
+    { kind: "table", inputs: [], units: 2, at: 0, variables: [0] },
+    { kind: "table", inputs: [], units: 2, at: 0, variables: [1] },
     { kind: "product", inputs: [0, 1], units: 2, at: 0 },
     { kind: "sum", inputs: [2], units: 1, at: 4 },
   ],
@@ -38,9 +38,9 @@ const COINS = {
 
 test("a coin tells of the other one", () => {
   const model = readModel(COINS);
-  const { log, logs, units, beliefs } = believe(model, dream(model), [1, null]);
+  const { log, units, beliefs } = believe(model, dream(model), [1, null]);
   assert.ok(Math.abs(log - Math.log(0.5)) < 1e-6);
-  const shares = marginal(model, 1, logs, units);
+  const shares = marginal(model, 1, [1, null], units);
   assert.ok(Math.abs(shares[1] - (0.9 * 0.9 + 0.1 * 0.1)) < 1e-6);
   assert.ok(Math.abs(beliefs[3].shares[1] - 0.9) < 1e-6);
   assert.ok(Math.abs(beliefs[2].bits - (1 + 0.9 * Math.log2(0.9) + 0.1 * Math.log2(0.1))) < 1e-6);
@@ -83,8 +83,8 @@ test("damaged data are said, and never read", () => {
 
 test("a value is drawn of those that are possible", () => {
   const model = readModel(COINS);
-  const { logs, units } = believe(model, dream(model), [1, null]);
-  for (let draw = 0; draw < 20; draw += 1) assert.ok([0, 1].includes(sampled(model, 1, logs, units)));
+  const { units } = believe(model, dream(model), [1, null]);
+  for (let draw = 0; draw < 20; draw += 1) assert.ok([0, 1].includes(completed(model, [1, null], units)[1]));
 });
 
 test("pixels lie where they are, other variables beside each other", () => {

@@ -109,7 +109,7 @@ export function makeKeys(page) {
     const target = targetOf(event);
     const tag = text(target && target.tagName).toLowerCase();
     const type = tag === "input" ? target.getAttribute("type") : "";
-    const typing = tag === "textarea" || tag === "select" || type === "search";
+    const typing = tag === "textarea" || tag === "select" || type === "search" || type === "number";
     if (typing && event.key !== "Escape") return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";

@@ -1,6 +1,7 @@
 /** Below a living circuit: the probability of what is painted, what to paint with, and what a layer mixes. */
 
 import { lineAlpha, lineWidth, paintTiles } from "../living/paint.js";
+import { logScale, valueOf } from "../living/words.js";
 import { paintOf } from "../picture/fills.js";
 import { boxOf, isAsking, isPresenting } from "./state.js";
 
@@ -43,8 +44,9 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
       class: "ce-group",
       onsubmit: guard((/** @type {any} */ event) => {
         event.preventDefault();
-        const value = given.value.trim() === "" ? NaN : Number(given.value);
-        living.set(Number(which.value), Number.isFinite(value) ? value : null);
+        const cell = given.value.trim() === "" ? NaN : Number(given.value);
+        const variable = state.life?.variables[Number(which.value)];
+        if (variable) living.set(Number(which.value), Number.isFinite(cell) ? valueOf(variable, cell) : null);
       }),
     },
     ...[
@@ -97,9 +99,11 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     );
     picks.hidden = !examples.length;
     painting.hidden = forgetHalf.hidden = !life?.image.length;
-    which.replaceChildren(
-      ...(life?.variables ?? []).map(({ name }, variable) => h("option", { value: variable, text: name })),
+    const numbers = (life?.variables ?? []).flatMap(({ name, labels }, variable) =>
+      labels.length ? [] : [h("option", { value: variable, text: name })],
     );
+    which.replaceChildren(...numbers);
+    observing.hidden = !numbers.length;
     drawLines();
   }
 
@@ -186,7 +190,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   function drawControls() {
     const { life, believed, evidence, row, brush, sampling } = state;
     const [observed, filled] = [evidence, row].map((all) => all.filter((one) => one !== null).length);
-    const log = believed?.log ?? 0;
+    const log = life ? (believed?.log ?? 0) - logScale(life, evidence) : 0;
     value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
     const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
     const noun = life?.image.length ? "pixels" : "variables";
