@@ -134,6 +134,61 @@ test("a host is asked for the weights once, and says why there are none", async 
   close();
 });
 
+test("the film of a training stops by its button and by keys", async () => {
+  const { root, model, press, close } = living();
+  const { blocks, codes, numbers } = COINS;
+  const epochs = [3, 2, 1].map((bits, epoch) => ({ epoch, bits, blocks, codes, numbers }));
+  press("b");
+  await model.put({ living: JSON.stringify({ ...COINS, epochs }) });
+  const current = () => root.of("ce-epoch").findIndex((frame) => frame.getAttribute("aria-current") === "true");
+  const button = () => root.of("ce-epochs")[0].all((one) => one.tagName === "button")[0];
+  const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  assert.equal(current(), 2);
+  button().dispatch("click");
+  assert.deepEqual([current(), button().textContent], [0, "Stop"]);
+  press(" ");
+  assert.deepEqual([current(), button().textContent], [0, "Watch it learn"]);
+  await wait(700);
+  assert.equal(current(), 0);
+  button().dispatch("click");
+  await wait(700);
+  assert.equal(current(), 1);
+  press("Escape");
+  await wait(700);
+  assert.deepEqual([current(), shown(root).hidden], [1, false]);
+  button().dispatch("click");
+  await wait(1500);
+  assert.deepEqual([current(), button().textContent], [2, "Watch it learn"]);
+  close();
+});
+
+test("a number is observed on its curve, and forgotten", async () => {
+  const { root, model, press, close } = living();
+  press("b");
+  const right = { name: "age", states: 0, span: [-2, 2], labels: [], zero: 40, unit: 10 };
+  const normal = { kind: "normal", inputs: [], units: 2, at: 4, variables: [1] };
+  const [left, , product, sum] = COINS.layers;
+  const numbers = packed([...[0.9, 0.1, 0.1, 0.9].map(Math.log), -1, 0.5, 1, 0.5, Math.log(0.5), Math.log(0.5)]);
+  const blocks = [COINS.blocks[0], [2, 2, 0], [1, 2, 0]];
+  const variables = [{ ...COINS.variables[0], labels: ["no", "yes"] }, right];
+  const layers = [left, normal, product, { ...sum, at: 8 }];
+  await model.put({ living: JSON.stringify({ ...COINS, blocks, numbers, variables, layers, examples: [] }) });
+  const value = () => root.of("ce-living-value")[0].textContent;
+  const [first, second] = root.of("ce-column");
+  assert.match(first.textContent, /leftno50 %yes50 %/);
+  assert.match(second.textContent, /ageabout 40/);
+  const slider = second.all((one) => one.tagName === "input")[0];
+  slider.value = "100"; // a quarter of the way: -1
+  slider.dispatch("input");
+  assert.match(second.textContent, /= 30, observed/);
+  assert.match(first.textContent, /no90 %yes10 %/);
+  const density = (0.5 * (1 + Math.exp(-8))) / (0.5 * Math.sqrt(2 * Math.PI)) / 10; // for each year
+  assert.ok(value().includes(`log p = −${Math.abs(Math.log(density)).toFixed(2)} nats`), value());
+  slider.dispatch("keydown", { key: "Delete" });
+  assert.match(second.textContent, /about 40/);
+  close();
+});
+
 test("buttons and a field observe, forget and sample", async () => {
   const { root, model, press, close } = living();
   press("b");

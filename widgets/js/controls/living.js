@@ -50,6 +50,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   /** Forget a sample on its way, or a film. */
   function stop() {
     timers.cancel("sample");
+    if (state.learning) store.set({ learning: false });
     if (state.sampling) observe(state.evidence);
   }
 
@@ -207,17 +208,20 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     observe(state.evidence);
   }
 
-  /** Show all epochs, one after the other. */
+  /** Show all epochs, one after the other, each at once; or stop where the film is. */
   function watch() {
+    const was = state.learning;
     stop();
+    if (was) return announce(`Stopped at epoch ${state.life?.epochs[state.epoch]?.epoch}.`);
     const count = state.life?.epochs.length ?? 0;
     /** @param {number} number */
     const next = (number) => {
-      if (number >= count || !state.alive) return;
       showEpoch(number);
-      timers.after("sample", EPOCH_MS, () => next(number + 1));
+      const goesOn = state.alive && number + 1 < count;
+      store.set({ learning: goesOn });
+      if (goesOn) timers.after("sample", EPOCH_MS, () => next(number + 1));
     };
-    next(0);
+    if (count) next(0);
   }
 
   /** @param {number} share of the variables, the last ones */
@@ -235,6 +239,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     receive,
     toggle,
     restore,
+    stop,
     beliefOf,
     /**
      * What is known of a cell, in lines: its variable, and what the evidence changed.

@@ -40,10 +40,10 @@ function variableWords(model, variable, { evidence, row, units }) {
   const shares = marginal(model, variable, row, units);
   if (!own.labels.length && (!own.states || own.states > 12)) {
     const mean = own.states ? shares.reduce((sum, share, value) => sum + share * value, 0) : shares[0];
-    return `${own.name} is unknown: ${rounded(cellOf(own, mean), (own.unit * (own.span[1] - own.span[0])) / PARTS)} is expected`;
+    return `${own.name}: about ${rounded(cellOf(own, mean), (own.unit * (own.span[1] - own.span[0])) / PARTS)}, unknown`;
   }
   const best = shares.indexOf(Math.max(...shares));
-  return `${own.name} is unknown: ${valueWords(own, best)} is most probable, ${Math.round(100 * shares[best])} %`;
+  return `${own.name}: probably ${valueWords(own, best)}, ${Math.round(100 * shares[best])} %`;
 }
 
 /** More variables of a cell are not named. */
