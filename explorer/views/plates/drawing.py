@@ -75,7 +75,7 @@ def _ends(index: TraceIndex, step: int, plates: Plates) -> set[tuple[int, int]]:
 
 @cached
 def _shape(index: TraceIndex, plate: Plate) -> Shape:
-    return shape_of(plate, grid_of(index))
+    return shape_of(plate, grid_of(index), len(index.columns))
 
 
 def placed_at(index: TraceIndex, step: int) -> Mapping[str, Placed]:
