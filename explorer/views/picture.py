@@ -181,12 +181,13 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
         "edges": edges,
         "hulls": hulls,
         "legend": [],
-        "table": table_of(nodes, edges, hulls),
+        "table": {"columns": [], "rows": []},
     }
     buffers = buffers_of(index, step, shown)
     if buffers is not None:
         view["buffers"] = buffers
     painter.complete(request, view, places_from(coordinates), mode, shown)
+    view["table"] = table_of(nodes, edges, hulls)
     items = legend_of(nodes, edges, hulls, tried, index.noun)
     view["legend"] = [with_swatch(item) for item in (*legend, *painter.legend(request, view, items, shown))]
     return Picture(view, coordinates)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.browser
 FUSE, FOLD, FOLDED = 3, 8, 10
 PAPER: "ViewportSize" = {"width": 718, "height": 1047}
 """A4 between the margins of Chromium."""
-HOLDING_MS, MOVED_MS = 400, 3_000
+HOLDING_MS, MOVED_MS = 150, 3_000
 """While the matches are outlined; after all has moved."""
 FRAME_MS, MAX_FRAMES = 50, 200
 """The time between two looks at a picture that is nearly at rest, and how often a test looks."""

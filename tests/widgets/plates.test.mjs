@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { beatsOf } from "../../widgets/js/plates/beats.js";
 import { test } from "node:test";
 
 import { stripsOf } from "../../widgets/js/parts/clock.js";
@@ -18,7 +19,8 @@ import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { freePlace } from "../../widgets/js/plates/docking.js";
 import { NO_LENS } from "../../widgets/js/plates/lens.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
-import { between, movement } from "../../widgets/js/plates/movement.js";
+import { between, cellsAt, leavingAt, movement } from "../../widgets/js/plates/movement.js";
+import { layPorts, lightPorts, portElements } from "../../widgets/js/plates/ports.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
 import { layTags, titleRooms } from "../../widgets/js/plates/titles.js";
@@ -144,7 +146,7 @@ test("folding moves the cells of the layers together", () => {
   assert.deepEqual(between(moving[0].from, moving[0].cell.area, 0.5), { x: 0.5, y: 0.5, w: 9, h: 9 });
 });
 
-test("layers move into the one that replaces them, and backwards out of it", () => {
+test("layers gather where the one is made that replaces them, and backwards come out of it", () => {
   const apart = allCells(read(a, b));
   const fused = allCells(read(node("f", [7], [7], [0, 0, 2, 1])));
   const origins = [[7, 1, 3]];
@@ -153,14 +155,19 @@ test("layers move into the one that replaces them, and backwards out of it", () 
     apart.map((cell) => ({ cell, area: cell.area })),
     origins,
   );
-  assert.deepEqual(forward.moving[0].from, { x: 1, y: 1, w: 108, h: 8 }); // around both
+  const [made] = forward.moving;
+  assert.deepEqual(made.from, { x: 1, y: 1, w: 108, h: 8 }); // around both
+  assert.deepEqual(made.middle, { ...fused[0].area, x: 46 }); // in the middle of both
   assert.deepEqual(
     forward.leaving.map(({ cell, to }) => [cell.layer, to]),
     [
-      [1, fused[0].area],
-      [3, fused[0].area],
+      [1, made.middle],
+      [3, made.middle],
     ],
   );
+  assert.deepEqual([cellsAt([made], 0.9, 0)[0].alpha, cellsAt([made], 1, 0)[0].alpha], [0, 1], "colours do not blend");
+  assert.deepEqual([leavingAt(forward.leaving, 0.9).length, leavingAt(forward.leaving, 1).length], [2, 0]);
+  assert.deepEqual(cellsAt([made], 1, 1)[0].area, fused[0].area);
   const back = movement(
     apart,
     fused.map((cell) => ({ cell, area: cell.area })),
@@ -169,6 +176,39 @@ test("layers move into the one that replaces them, and backwards out of it", () 
   const from = new Map(back.moving.map(({ cell, from: start }) => [cell.layer, start]));
   assert.deepEqual(from.get(1), fused[0].area);
   assert.deepEqual(from.get(2), apart[1].area); // no relative: it appears where it is
+  assert.ok(back.moving.every(({ waits }) => !waits));
+});
+
+test("matches are outlined, then cells merge, then the picture settles", () => {
+  const beats = beatsOf(true, true);
+  const at = (ms) => [beats.isOutlining(ms / 950), beats.merged(ms / 950), beats.settled(ms / 950)];
+  assert.equal(beats.lasts, 950);
+  assert.deepEqual(at(290), [true, 0, 0]);
+  assert.deepEqual(at(475), [false, 0.5, 0]);
+  assert.deepEqual(at(650.1).slice(0, 2), [false, 1]);
+  assert.deepEqual(at(950), [false, 1, 1]);
+  assert.equal(beatsOf(false, false).lasts, 300, "what changes no plate only settles");
+});
+
+test("the two ends of a line that is cut have one number, and are lit with their plates", () => {
+  const port = { number: 3, out: [[30, 5], [20, 5]], into: [[90, 5], [100, 5]] }; // prettier-ignore
+  const picture = read(a, b, { edges: [{ source: "a", target: "b", pairs: [0, 1], port }] });
+  assert.deepEqual(picture.edges[0].points, [], "no line is at the pointer between them");
+  const drawn = portElements(maker(newDocument()), picture);
+  layPorts(drawn, 1, 12);
+  assert.deepEqual(
+    drawn.circles.map(({ number, x }) => [number.textContent, x]),
+    [
+      ["3", 30],
+      ["3", 90],
+    ],
+  );
+  lightPorts(drawn, (id) => id === "b");
+  assert.match(drawn.ports[0].edges[0].group.getAttribute("class"), /ce-lit/);
+  lightPorts(drawn, () => false);
+  assert.doesNotMatch(drawn.ports[0].group.getAttribute("class"), /ce-lit/);
+  layPorts(drawn, 0.2, 12);
+  assert.equal(drawn.circles[0].number.getAttribute("visibility"), "hidden", "no room for a legible number");
 });
 
 test("a long title takes the room of its neighbours if they do not need it", () => {

@@ -119,7 +119,7 @@ class Session:
         at = self.index.step(step).index
         if at == self.step:
             return
-        nodes = self._nodes_at(at)
+        nodes = self._counterparts(self.selected_nodes, at)
         kept = self.selection_at(at)
         layers = self._layers_at(at, kept, nodes)
         ended = {"trial"} if self.trial is not None else set[str]()
@@ -161,7 +161,7 @@ class Session:
 
         Raises: UnknownNameError for an unknown value; then nothing has changed.
         """
-        nodes = self.selected_nodes
+        nodes, last = self.selected_nodes, self.inspected_nodes
         look = replace(self.look, **changes)
         if look == self.look:
             self.look_closer(closer or self.state.closer)
@@ -174,7 +174,7 @@ class Session:
         changed = {"look", "closer"} if closer != self.state.closer else {"look"}
         before, shown = self.step, replace(self.state, look=look, closer=closer)
         self.state = self._possible(self.opened, shown) if "slides" in changes else shown
-        kept = boxes_with(nodes, self.boxes)
+        kept = boxes_with(nodes, self.boxes, last)
         changed |= {"selection"} if kept != self.selection else set()
         changed |= {"step"} if self.step != before else set()
         self.state = replace(self.state, selection=kept)
@@ -237,11 +237,11 @@ class Session:
         """The selection that another step would have: it follows the lineage."""
         if not self.selection or step == self.step:
             return self.selection
-        return boxes_with(self._nodes_at(step), boxes_of(self.picture_at(step)))
+        nodes, last = (self._counterparts(held, step) for held in (self.selected_nodes, self.inspected_nodes))
+        return boxes_with(nodes, boxes_of(self.picture_at(step)), last)
 
-    def _nodes_at(self, step: int) -> Sequence[int]:
-        """Return the nodes at another step that the selected ones became, or were made of."""
-        nodes = self.selected_nodes
+    def _counterparts(self, nodes: Sequence[int], step: int) -> Sequence[int]:
+        """Return the nodes at another step that these became, or were made of."""
         return counterparts(self.index, self.step, nodes, self.index, step).ids if nodes else ()
 
     def _picture(self, step: int, trial: PatternTrial | None) -> Picture:

@@ -18,6 +18,7 @@ from explorer.views.plates.drawing import (
     stage_of,
     wiring_of,
 )
+from explorer.views.plates.extent import extent_of
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
@@ -87,6 +88,7 @@ class PlatesPainter:
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
+        view["extent"] = extent_of(view, places)
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
@@ -159,5 +161,6 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured
             "read as a view, nothing is copied",
         ),
         (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
+        (any("port" in edge for edge in edges), "line", "port", "", "a line goes on at the same number"),
         *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
     )

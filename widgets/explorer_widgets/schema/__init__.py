@@ -85,6 +85,7 @@ from explorer_widgets.schema.picture import (
     NodeView as NodeView,
     PictureStateView as PictureStateView,
     PictureView as PictureView,
+    PortView as PortView,
     SignView as SignView,
     TableView as TableView,
 )
