@@ -263,7 +263,8 @@ export const STYLE = `
 .ce-narrow .ce-slide-head h2{font-size:24px}
 .ce-narrow .ce-slide-head p{font-size:17px}
 .ce-slide-position{margin-right:auto;white-space:nowrap;font-size:18px;font-weight:600;font-variant-numeric:tabular-nums}
-.ce-slides .ce-runs{font-size:18px}
-.ce-slides .ce-run{height:26px}
+.ce-slides :is(.ce-clock,.ce-race-words){font-size:18px}
+.ce-slides :is(.ce-clock-scale,.ce-run-side,.ce-run-side button){font-size:16px}
+.ce-slides .ce-track{height:26px}
 .ce-slides .ce-main{background:none}
 `;
