@@ -30,6 +30,8 @@ from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, Pict
 CELL, SHEETS, READ, PORT = PLATES["cell"], PLATES["sheets"], PLATES["read"], PLATES["port"]
 MIDDLE = 0.36
 """Distance from the middle of a number down to its baseline, in parts of its size."""
+DIGIT, BESIDE = 0.64, 0.4
+"""The width of a digit, and the least room beside a number, in parts of its size; as in `paint.js`."""
 CELL_STYLE = f".x-view text.x-number{{font-size:{CELL['number']:g}px;text-anchor:middle}}\n"
 
 LOOK = PLATES["tag"]
@@ -175,11 +177,12 @@ def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence
     parts = [f"<g><title>{escape(name)}</title>"]
     for by in (SHEETS["far"], SHEETS["near"]) if is_one else ():
         sheet = rectangle((left + by, top - by, width, height))
+        parts.append(path(sheet, fill="ground"))
         parts.append(path(sheet, fill=fill, opacity=SHEETS["fill"]))
         parts.append(path(sheet, stroke="fg", opacity=SHEETS["stroke"]))
     parts += _cells(cells, fill, is_outlined="hatch" in look or not is_one, is_one=is_one)
     for area, layer in zip(cells, plate["cells"], strict=True):
-        if min(area[2:]) > CELL["numbered"] * CELL["number"] and layer >= 0:
+        if layer >= 0 and _has_number(area, layer):
             parts.append(_number(area, layer, ink))
     if is_one:
         parts.append(path(rectangle(rect), stroke="fg", width=PLATES["frame"]))
@@ -210,6 +213,11 @@ def _cells(cells: Sequence[Rect], fill: str, *, is_outlined: bool, is_one: bool)
         alike.setdefault(side > CELL["parted"] * (1 if is_outlined else 2), []).append(d)
     role, width = ("kept", CELL["stroke"]) if is_outlined else ("ground", CELL["slice"])
     return [path("".join(ds), fill=fill, stroke=role if drawn else "", width=width) for drawn, ds in alike.items()]
+
+
+def _has_number(area: Rect, layer: int) -> bool:
+    wide = DIGIT * len(str(layer)) + BESIDE
+    return min(area[2:]) > CELL["numbered"] * CELL["number"] and area[2] > wide * CELL["number"]
 
 
 def _number(area: Rect, layer: int, ink: str) -> str:

@@ -17,6 +17,8 @@ import { roleOf } from "./paint.js";
 const { radius: RADIUS, text: TEXT } = PLATES.port;
 /** The radius of a circle around its number, of one digit or more, in parts of the size of the text. */
 const [AROUND, AROUND_TWO] = [0.62, 0.75];
+/** The radius of a circle without room for its number, in pixels of the screen. */
+const DOT = 2.5;
 /** A circle is enlarged so much at most, where none is near. */
 const MOST = 2;
 
@@ -88,7 +90,7 @@ export function layPorts({ circles }, k, least) {
   const size = Math.max(TEXT, least / k);
   for (const { x, y, room, circle, number } of circles) {
     const radius = size * (number.textContent.length > 1 ? AROUND_TWO : AROUND);
-    circle.setAttribute("r", short(Math.min(room, Math.max(RADIUS, radius))));
+    circle.setAttribute("r", short(radius <= room ? Math.max(RADIUS, radius) : DOT / k));
     number.setAttribute("font-size", size.toFixed(2));
     number.setAttribute("x", x);
     number.setAttribute("y", short(y + 0.36 * size));
