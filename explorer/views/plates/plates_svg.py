@@ -1,5 +1,6 @@
 """Plates as SVG elements, for images and saved notebooks: the same list as `widgets/js/scenes/plates.js` draws."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -23,7 +24,6 @@ from explorer.views.plates.pen import (
     words_of,
 )
 from explorer.views.plates.plate_words import MAX_LINES
-from explorer.views.words import list_text
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PlateView, PortView
 
@@ -41,8 +41,6 @@ Area = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 LINE = PLATES["lines"]["height"] * PLATES["words"]["reason"]["size"]
-MAX_READERS = 4
-"""At most so many plates are named that read a line that is cut."""
 BASELINE = PLATES["ascent"]
 """The baseline of the first line, as a fraction of its height."""
 LINK_STYLE = (
@@ -147,7 +145,8 @@ def port_elements(nodes: Sequence[NodeView], edges: Sequence[EdgeView]) -> list[
     found: list[str] = []
     for source, lines in cut.items():
         number, out = lines[0][1]["number"], lines[0][1]["out"]
-        readers = list_text([titles[edge["target"]] for edge, _ in lines], MAX_READERS)
+        counts = Counter(titles[edge["target"]] for edge, _ in lines)
+        readers = ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.items())
         found.append(path(polyline(out, 0), stroke="edge", width=PORT["stroke"]))
         for edge, port in lines:
             found.append(path(polyline(port["into"], 0), stroke=_role(edge), width=PORT["stroke"]))
