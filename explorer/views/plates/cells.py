@@ -27,6 +27,8 @@ class Cell:
 
     layer: int
     region: Region | None
+    columns: int = 0
+    """The number of columns of a table that it reads; 0 if the variables are no columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +256,10 @@ def num_variables_of(index: TraceIndex) -> int:
 @cached
 def cells_of_layers(index: TraceIndex, layers: State) -> dict[int, Cell]:
     """Return the cell of each layer."""
-    return {layer: Cell(layer, _region(index, scope)) for layer, scope in node_scopes(index, layers).items()}
+    return {
+        layer: Cell(layer, _region(index, scope), scope.bit_count() if index.columns else 0)
+        for layer, scope in node_scopes(index, layers).items()
+    }
 
 
 @cached

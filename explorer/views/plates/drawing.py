@@ -63,7 +63,7 @@ def wiring_of(index: TraceIndex, step: int) -> Wiring:
 
 @cached
 def _shape(index: TraceIndex, plate: Plate) -> Shape:
-    return shape_of(plate, grid_of(index))
+    return shape_of(plate, grid_of(index), len(index.columns))
 
 
 def placed_at(index: TraceIndex, step: int) -> Mapping[str, Placed]:

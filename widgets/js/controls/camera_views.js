@@ -63,7 +63,7 @@ export const unionOf = (rects) => ({
 });
 
 /** The extent of the picture, or of both. @param {Picture[]} pictures @returns {Rect} */
-export function extentOf(pictures) {
+function extentOf(pictures) {
   const [r, b] = [
     Math.max(1, ...pictures.map((item) => item.width)),
     Math.max(1, ...pictures.map((item) => item.height)),
