@@ -106,9 +106,8 @@ class PlatesPainter:
         """Return entries for times, for cells and their lines, and those for hulls and badges."""
         signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
-        coloured = request.colour_by not in KIND_COLOURS
         times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
-        plates = plates_legend(view["nodes"], view["edges"], coloured)
+        plates = plates_legend(view["nodes"], view["edges"], view["looks"])
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
         return [*times, *plates, *shared, *legend_items(missed)]
 
@@ -153,13 +152,13 @@ def _spots_before(request: Request) -> dict[str, Spot]:
     }
 
 
-def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured: bool) -> list[LegendItem]:
-    """Return the legend of a picture; `coloured` says whether cells have the colours of something but their kind."""
+def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView]) -> list[LegendItem]:
+    """Return the legend of a picture: of its kinds only those whose colours it has."""
     plates = [node["plate"] for node in nodes if "plate" in node]
-    kinds = {node["kind"] for node in nodes}
+    kinds = {node["kind"] for node in nodes if looks[node["look"]]["fill"] == node["kind"]}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
     return legend_items(
-        *((not coloured and name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
+        *((name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
         (any(plate["gap"] for plate in plates), "cell", "apart", "", "apart: each is a call"),
         (
             any(not plate["gap"] for plate in plates),
