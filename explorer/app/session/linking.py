@@ -126,7 +126,8 @@ class GraphLink:
 
     def _send_weights(self) -> None:
         try:
-            self.host.show_living(living_view(self.session.index, epochs=True))
+            name = self.session.opened.name
+            self.host.show_living(living_view(self.session.index, epochs=True, name=name))
         except Exception as error:
             self.host.show_living(no_life(f"The weights cannot be sent: {error}"))  # the page waits for an answer
             raise

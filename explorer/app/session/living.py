@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.app.queries.learned_words import learned_from
+from explorer.app.queries.learned_words import is_untrained, learned_from, words_on_values
 from explorer.app.session.close_up import LOADED, NO_LAYERS
 from explorer.backend import TorchCircuit
 from explorer.backend.layers import (
@@ -88,10 +88,11 @@ def no_life(missing: str) -> LivingView:
     }
 
 
-def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
+def living_view(index: TraceIndex, *, epochs: bool = False, name: str = "CIRCUIT") -> LivingView:
     """Return the circuit of a trace if it is small, and a distribution; or why it is not.
 
-    With `epochs`, also as it was after the epochs of its training that are known.
+    With `epochs`, also as it was after the epochs of its training that are known. `name` is the circuit as an argument
+    of `train`.
     """
     trace = index.trace
     if not trace.is_live:
@@ -103,13 +104,13 @@ def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
         limit = f"A page evaluates up to {MAX_LAYERS} layers itself"
         return no_life(f"{limit}, and this circuit has {count:,}. The tool Query answers for it.")
     try:
-        return _living(index, trace.circuit_at(trace.start), epochs=epochs)
+        return _living(index, trace.circuit_at(trace.start), epochs=epochs, name=name)
     except CircuitError as error:
         return no_life(f"The layers of this circuit have no beliefs to show: {error}")
 
 
 @torch.no_grad()
-def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> LivingView:
+def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool, name: str) -> LivingView:
     stages = stages_of(circuit)
     require_tractable(stages)
     log_partition_of(stages)  # raises an error unless it is a distribution
@@ -130,7 +131,7 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         examples = [{"label": name, "x": (low + x * (high - low)).tolist()} for name, x in shapes.items()]
     return {
         **no_life(""),
-        "note": " ".join(_notes(index, circuit, learned, variables)),
+        "note": " ".join(_notes(index, circuit, learned, variables, name)),
         "image": image,
         "variables": variables,
         "layers": layers,
@@ -147,10 +148,14 @@ def _notes(
     circuit: TorchCircuit,
     learned: gallery.TrainedWeights | None,
     variables: Sequence[LivingVariableView],
+    name: str,
 ) -> Iterator[str]:
-    """The origin of the weights, and what is not shown."""
+    """The origin of the weights, or how to learn them, and what is not shown."""
+    subject = index.trace.subject
     if learned is not None:
         yield learned.sentence
+    elif isinstance(subject, Circuit) and is_untrained(subject):
+        yield words_on_values(subject, name)
     if index.columns and not _cells_of_columns(index) and any(not one["states"] for one in variables):
         yield REAL_COLUMNS
     if circuit.output_shape != (1, 1):
