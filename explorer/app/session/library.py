@@ -16,7 +16,7 @@ from explorer.app.training.checkpoint import FORMAT, Checkpoint
 from explorer.errors import FileFormatError, UnknownNameError, ValueRangeError, unknown_name
 from explorer.files import ZIP_MAGIC, count_values, unpack
 from explorer.learning.tables import Column
-from explorer.symbolic import Circuit, circuit_from_json
+from explorer.symbolic import Circuit, LearnedEpoch, circuit_from_json
 from explorer.templates import gallery
 from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, logic_of_bytes
 from explorer.trace import Trace
@@ -52,19 +52,24 @@ Item = Circuit | Trace
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A training as its checkpoint describes it: the data and its columns, the method, held-out bits by epoch."""
+    """A training as its checkpoint describes it: the data and its columns, the method, held-out bits by epoch.
+
+    `kept` are the epochs with their values.
+    """
 
     data: str = ""
     columns: tuple[Column, ...] = ()
     method: str = ""
     epochs: tuple[tuple[int, float], ...] = ()
+    kept: tuple[LearnedEpoch, ...] = ()
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> "Training":
         """Read it from a checkpoint."""
         state = checkpoint.training
         epochs = tuple((one.number, one.held_out_bits) for one in checkpoint.history)
-        return cls(checkpoint.data, checkpoint.columns, "" if state is None else state.method, epochs)
+        method = "" if state is None else state.method
+        return cls(checkpoint.data, checkpoint.columns, method, epochs, checkpoint.learned_epochs())
 
 
 @dataclass(eq=False)
@@ -144,10 +149,6 @@ class Library:
         for kept in (self.uploads, self._upload_bytes, self._trainings):
             kept.pop(name, None)
         self._dropped.add(name)
-
-    def columns(self, name: str) -> tuple[Column, ...]:
-        """The columns of the table that the circuit of a name was trained on, once it was opened; otherwise none."""
-        return self.training(name).columns
 
     def training(self, name: str) -> Training:
         """The training of the circuit of a name, if it has trained weights, or is a checkpoint that was opened."""

@@ -342,7 +342,6 @@ def test_an_uploaded_checkpoint_opens_with_its_columns_and_reads_no_other_file(t
     Checkpoint("hclt", {}, "people.csv", state, symbolic=symbolic.to_json(), columns=(column,)).save(path)
     name = library.upload("people.pt", path.read_bytes())
     assert open_state(library, ViewState(circuit=name)).columns == (column,)
-    assert library.training(name).columns == (column,)
     Checkpoint(str(tmp_path / "own.py:build"), {}, "people.csv", state).save(path)
     with pytest.raises(FileFormatError, match="opens no other file and runs no function"):
         library.upload("people.pt", path.read_bytes())
