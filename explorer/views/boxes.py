@@ -292,6 +292,8 @@ def edge_text(edge: EdgeView) -> str:
         parts.append(edge["read"])
     if edge["copied_bytes"]:
         parts.append(f"{bytes_text(edge['copied_bytes'])} copied")
+    if "port" in edge:
+        parts.append(f"its line is cut at {edge['port']['number']}")
     return f"{edge['source']}: {', '.join(parts)}"
 
 

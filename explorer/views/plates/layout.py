@@ -1,4 +1,4 @@
-"""Positions of plates and their cells: levels from left to right, wrapped like lines of text; never scaled down.
+"""Positions of plates and their cells: columns from left to right, wrapped like lines of text; never scaled down.
 
 Circuits that are not combined yet are one below the other.
 """
@@ -107,10 +107,10 @@ def place_plates(plates: Plates, shapes: Shapes, label_width: Labels, rooms: Roo
     """Place the plates of a step on the number of lines with which they are largest on the page."""
     circuits = [
         [
-            _column([(plate, shapes(plate)) for plate in of_level], label_width, rooms)
-            for _, of_level in groupby(of_circuit, key=lambda plate: plate.level)
+            _column([(plate, shapes(plate)) for plate, _ in of_column], label_width, rooms)
+            for _, of_column in groupby(of_circuit, key=lambda one: one[1])
         ]
-        for _, of_circuit in groupby(plates.plates, key=lambda plate: plate.circuit)
+        for _, of_circuit in groupby(zip(plates.plates, plates.columns, strict=True), key=lambda one: one[0].circuit)
     ]
     most = max(map(len, circuits), default=1)
     wrapped = [

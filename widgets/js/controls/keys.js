@@ -74,6 +74,8 @@ export function makeKeys(page) {
     b: () => page.livingBar.switching.hidden !== true && page.living.toggle(),
     s: () => isAlive(state) && page.living.sample(),
     t: () => (timing.isOffered() ? timing.start() : inspector.openSection("timing")),
+    r: () => page.timeline.race(),
+    z: () => page.timeline.magnify(),
     ",": (graph) => graph && moveFocus("previous"),
     ".": (graph) => (graph ? moveFocus("next") : stage.focus(state.focus)),
     ...Object.fromEntries(
