@@ -251,6 +251,7 @@ def plain_view(after: PictureView) -> PictureView:
         "edges": edges,
         "hulls": [],
         "links": [],
+        "pins": [],
         "legend": legend,
         "table": table_of(nodes, edges, []),
     }

@@ -10,6 +10,7 @@ from typing import TypedDict
 from explorer.timings import Timing
 from explorer.trace import Step, StepCheck, outcome_text
 from explorer.views.costs import Measurements
+from explorer.views.hulls import is_trivial
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order
 from explorer.views.messages import rules_text, step_name, step_title, step_words
@@ -65,6 +66,7 @@ def steps(
                 "folds": folds,
                 "matches": len(step.matches),
                 "near_misses": len(step.refusals) + sum(step.refusals_over.values()),
+                "near_stops": sum(not is_trivial(miss) for miss in step.refusals),
                 "seconds": step.seconds,
             }
         )

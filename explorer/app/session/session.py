@@ -273,7 +273,7 @@ class Session:
             everything=self.look.everything,
         )
         if trial is None:
-            offer_what_ifs(found.view)
+            offer_what_ifs(self.index, found.view)
         return found
 
     def answer_what_if(self, hull: str) -> None:

@@ -21,6 +21,7 @@ from explorer.views.plates.drawing import (
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
+from explorer.views.plates.pins import add_to_table, pin_views
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
@@ -79,6 +80,9 @@ class PlatesPainter:
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
+        if shown == "after" and request.trial is None:
+            view["pins"] = pin_views(index, step, at, view, places)
+            add_to_table(view, view["pins"])
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode

@@ -82,6 +82,8 @@ class LensView(TypedDict):
     """The verdict of all attempts, if they have the same."""
     sign: NotRequired[str]
     """A few words for the layer that refused: `feeds 2 or more layers`."""
+    can_ask: NotRequired[bool]
+    """Whether a live trace can answer what the rule would match if they were not refused."""
     what_if: NotRequired[WhatIfView]
     """Only of near misses, where the host adds it: what the rule would match if they were not refused here."""
     saved: NotRequired[int]

@@ -41,6 +41,7 @@ const readStep = like({
   matches: 0,
   counted: "",
   nearMisses: 0,
+  nearStops: 0,
   seconds: 0,
   frame: maybe(readFrame),
   scenes: [{ name: "", title: "", mode: "diff", sentence: "", guess: maybe(readGuess) }],

@@ -1,6 +1,9 @@
 /** Where the cells of plates are, and what colour they have. */
 
-/** @import { Box, Picture } from "../picture/types.js" */
+/**
+ * @import { Box, Picture } from "../picture/types.js"
+ * @import { Shown } from "./paint.js"
+ */
 
 /**
  * @typedef {{x: number, y: number, w: number, h: number}} Area  x, y: the corner
@@ -34,4 +37,21 @@ export function cellAt(box, x, y) {
   const holds = (/** @type {number} */ at, /** @type {number} */ from, /** @type {number} */ size) =>
     at >= from - pad && at <= from + size + pad;
   return cellsOf(box).find(({ area }) => holds(x, area.x, area.w) && holds(y, area.y, area.h)) || null;
+}
+
+/** Shown cells by box. @param {Shown[]} cells */
+export function byBox(cells) {
+  /** @type {Map<Box, Shown[]>} */
+  const found = new Map();
+  let [box, own] = [cells[0]?.cell.box, /** @type {Shown[]} */ ([])]; // most cells are in the box of the one before
+  if (box) found.set(box, own);
+  for (const shown of cells) {
+    if (shown.cell.box !== box) {
+      box = shown.cell.box;
+      own = found.get(box) || [];
+      found.set(box, own);
+    }
+    own.push(shown);
+  }
+  return found;
 }

@@ -5,7 +5,8 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 import { NO_MARKS } from "../picture/marks.js";
 import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
-import { allCells } from "../plates/cells.js";
+import { makeAttempt } from "../plates/attempt.js";
+import { allCells, byBox } from "../plates/cells.js";
 import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
 import { labelElement, layLabels, wordAreas } from "../plates/labels.js";
@@ -24,6 +25,7 @@ import {
   paintPicked,
   rewritten,
 } from "../plates/paint.js";
+import { makePins } from "../plates/pins.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { cellsArea, layTags } from "../plates/titles.js";
 import { makeSheet, makeStill } from "../plates/sheet.js";
@@ -72,23 +74,6 @@ function lazily(make) {
   return () => (made ??= make());
 }
 
-/** The cells of each box. @param {Shown[]} cells */
-function byBox(cells) {
-  /** @type {Map<import("../picture/types.js").Box, Shown[]>} */
-  const found = new Map();
-  let [box, own] = [cells[0]?.cell.box, /** @type {Shown[]} */ ([])]; // most cells are in the box of the one before
-  if (box) found.set(box, own);
-  for (const shown of cells) {
-    if (shown.cell.box !== box) {
-      box = shown.cell.box;
-      own = found.get(box) || [];
-      found.set(box, own);
-    }
-    own.push(shown);
-  }
-  return found;
-}
-
 /**
  * Each plate is an option of a list box, so that screen readers and the keyboard can reach it.
  * @param {Make} make @param {() => Palette} palette @returns {Scene}
@@ -104,9 +89,15 @@ export function platesScene(make, palette) {
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
   const lens = makeDocking(make);
   const linkLayer = s("g", { "aria-hidden": "true", class: "ce-link-layer" });
-  const world = s("g", { role: "presentation" }, hullLayer, lens.lines, labelLayer, linkLayer, tagLayer, lens.element);
+  const pins = makePins(make, palette);
+  const attempt = makeAttempt(make, { later: () => later(), labels: () => labels });
+  const [below, above] = [
+    [pins.under, hullLayer, lens.lines],
+    [linkLayer, tagLayer, attempt.element, pins.over],
+  ];
+  const world = s("g", { role: "presentation" }, below, labelLayer, above, lens.element);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
-  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
+  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay, pins.keys);
   const still = makeStill([canvas, overlay]);
   /** @type {Picture | null} */
   let picture = null;
@@ -208,13 +199,14 @@ export function platesScene(make, palette) {
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const isOpen = known && !lensHull(shown, marks.hull);
     const lit = isOpen && t >= 1 && marks.hover && !marks.beliefs ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), pen, picture: shown, lit, values: marks.values, beliefs: marks.beliefs };
+    const ink = { ...state(), pen, picture: attempt.lines(shown), lit, values: marks.values, beliefs: marks.beliefs };
     const done = layersDone(shown);
-    const cells = done ? rewritten(shownCells(), done) : shownCells();
+    const cells = done ? rewritten(shownCells(), done) : attempt.cells(shownCells());
     if (t >= 1 || countLines(shown) <= MOVING_LINES) paintLines(ink, () => areasByBox(cells, done));
     if (t < 1) for (const [box, own] of byBox(leavingCells())) paintCells({ ...ink, lit: null }, box, own);
     const e = progress();
-    for (const [box, own] of byBox(cells)) {
+    for (const [still, own] of byBox(cells)) {
+      const box = attempt.box(still);
       if (t >= 1 && !isWanted(box)) continue;
       const isOne = box.plate?.gap === 0;
       const alpha = former.has(box.id) ? 1 : e;
@@ -274,7 +266,9 @@ export function platesScene(make, palette) {
       layWords();
       layLinks();
       layLens();
+      pins.lay(k, text, [...labels.map(({ box }) => cellsArea(box)), ...words]);
     }
+    pins.place(camera, width, height);
     laid = camera;
   }
 
@@ -294,6 +288,7 @@ export function platesScene(make, palette) {
     list: overlay,
     recolour() {
       if (picture) drawHulls(picture);
+      if (picture) pins.show(picture);
       painted = NOT_LAID;
       later();
     },
@@ -312,6 +307,8 @@ export function platesScene(make, palette) {
       links = shown.links.map((link) => linkElement(make, link));
       linkLayer.replaceChildren(...links.map(({ group }) => group));
       layLinks();
+      attempt.play(null, null, false);
+      pins.show(shown);
       hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
       docking = docks.length ? { ...shown, hulls: docks } : null;
       drawHulls(docking || shown);
@@ -330,7 +327,7 @@ export function platesScene(make, palette) {
       }
       const seen = short(t >= 1 ? 1 : progress() ** 2);
       labelLayer.setAttribute("opacity", seen);
-      linkLayer.setAttribute("opacity", seen);
+      for (const layer of [linkLayer, pins.under, pins.over]) layer.setAttribute("opacity", seen);
       for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
       if (moves) later();
     },
@@ -355,8 +352,11 @@ export function platesScene(make, palette) {
       if (lensHull(picture, next.hull) !== lensHull(picture, marks.hull)) laid = NOT_LAID;
       marks = next;
       const { selected, found, hull, hover, focus } = next;
+      const tried = picture?.pins.find(({ id }) => id === next.pins.tried) ?? null;
+      pins.mark(next.pins.tried, next.pins.hidden || Boolean(lensHull(picture, hull)));
+      attempt.play(picture, tried, next.pins.shut);
       const lit = picture && hull ? picture.stops.find((item) => item.id === hull) : null;
-      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
+      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : tried && new Set(tried.nodes);
       const stop = picture?.byId.has(focus) ? focus : picture?.boxes[0]?.id;
       for (const { box, group } of labels) {
         const dim = (members && !members.has(box.id)) || (found && !found.has(box.id));
@@ -390,6 +390,7 @@ export function platesScene(make, palette) {
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
     close() {
       closed = true;
+      attempt.close();
       clearTimeout(resting);
       if (waiting) unframe(waiting);
       stage.remove();
