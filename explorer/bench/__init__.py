@@ -21,6 +21,7 @@ from explorer.bench.recorded import (
     RECORDED_FOLDER as RECORDED_FOLDER,
     RecordedFile as RecordedFile,
     load_runs as load_runs,
+    recorded_of as recorded_of,
     recorded_runs as recorded_runs,
     runs_from_json as runs_from_json,
     save_runs as save_runs,

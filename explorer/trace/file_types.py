@@ -11,7 +11,7 @@ VERSION = 2
 FIELDS = ("options", "rules", "circuit", "steps", "nodes", "parameters", "layers", "tried", "times")
 CIRCUIT_FIELDS = (
     *("format", "version", "parameters", "layers", "outputs"),
-    *("labels", "derivation", "circuits", "columns"),
+    *("labels", "derivation", "circuits", "columns", "column_values"),
 )
 """The fields of a trace and of its circuit that are read; unknown ones are dropped, so that they cost no memory."""
 MAX_ID = 2**24 - 1
@@ -312,5 +312,9 @@ def _trace(name: str, config: Form, circuit: Form) -> Form:
     return _record({"rules": _list_of(_named("rule", RULE)), "circuit": circuit, **rows}, OTHERS)
 
 
-CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS}, {"columns": _list_of(TEXT)})))
+COLUMNS = {
+    "columns": TEXTS,
+    "column_values": _list_of(_record({"labels": TEXTS, "zero": NUMBER, "unit": NUMBER})),
+}
+CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS}, COLUMNS)))
 OPERATOR_TRACE = _trace("operator", OPERATOR_CONFIG, _is("null", "null", type(None)))

@@ -78,7 +78,7 @@ class WhyNots:
         """
         found = steps_of_pass(name, self.steps)
         if not found:
-            known = [*(rule.pattern for rule in self.rules), *pass_names(self.steps)]
+            known = list(dict.fromkeys([*(rule.pattern for rule in self.rules), *pass_names(self.steps)]))
             raise unknown_name("rule or pass", name, known, f"what has no rule is never made; {WHERE_LISTED}")
         first, last = self.lineages.lifetime(node)
         run = [s for s in found if first < s.index <= last + 1]

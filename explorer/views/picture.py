@@ -20,6 +20,7 @@ from explorer.views.boxes import (
     title_of,
 )
 from explorer.views.buffers import buffers_of
+from explorer.views.clock import full_width
 from explorer.views.graph_painter import GraphPainter
 from explorer.views.grouping import boxes_of, drawn_grouping, edge_view, edges_of
 from explorer.views.hulls import hulls_of
@@ -115,13 +116,15 @@ def picture(
     layer_times: LayerTimes | None = None,
     trial: PatternTrial | None = None,
     everything: bool = False,
+    full_ms: float | None = None,
 ) -> Picture:
     """Return the picture of a step.
 
     `near_misses` names the pattern with hulls and badges for near misses; `times` maps node ids to milliseconds, for
     `colour_by="time"`, which names the main lane of `layer_times`, if they are given: these are drawn as half bars of
-    plates. A `trial` replaces the step's matches, hulls and message. A grouping of more
-    than 2,000 boxes is drawn by level and fold key, with a note and the action `show-all`, unless `everything` is set.
+    plates; a whole one is `full_ms`, or else the longest sum at one step. A `trial` replaces the step's matches, hulls
+    and message. A grouping of more than 2,000 boxes is drawn by level and fold key, with a note and the action
+    `show-all`, unless `everything` is set.
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
@@ -129,7 +132,8 @@ def picture(
         check_name(kind, name, known)
     at = index.step(step).index
     drawn = group_by if everything else drawn_grouping(index, at, group_by)
-    request = Request(index, at, colour_by, drawn, near_misses, times, layer_times or {}, trial)
+    full = full_width(index, {}, layer_times) if full_ms is None else full_ms
+    request = Request(index, at, colour_by, drawn, near_misses, times, layer_times or {}, trial, full)
     if mode == "plain":
         after = _paint(request, "after", "after", is_plain=True)
         return Picture(plain_view(after.view), after.coordinates)
@@ -177,12 +181,13 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
         "edges": edges,
         "hulls": hulls,
         "legend": [],
-        "table": table_of(nodes, edges, hulls),
+        "table": {"columns": [], "rows": []},
     }
     buffers = buffers_of(index, step, shown)
     if buffers is not None:
         view["buffers"] = buffers
     painter.complete(request, view, places_from(coordinates), mode, shown)
+    view["table"] = table_of(nodes, edges, hulls, view.get("pins", []))
     items = legend_of(nodes, edges, hulls, tried, index.noun)
     view["legend"] = [with_swatch(item) for item in (*legend, *painter.legend(request, view, items, shown))]
     return Picture(view, coordinates)

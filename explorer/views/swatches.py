@@ -75,6 +75,9 @@ def _swatch(item: LegendItem) -> list[MarkView]:
 
 def _line_swatch(channel: str, role: str) -> list[MarkView]:
     """Return the marks of a line, of the bar of a lane, or of the outline of a cell."""
+    if role == "port":
+        line = mark("path", d="M1 8h24", fill="none", stroke="edge", stroke_width=PLATES["port"]["stroke"])
+        return [line, mark("circle", cx=13, cy=8, r=7, fill="panel", stroke="edge"), _sign("1")]
     if channel == "line":
         dotted: Mapping[str, str] = {"stroke_dasharray": "2 4", "stroke_linecap": "round"} if role == "nearMiss" else {}
         dotted = {"stroke_dasharray": "6 3"} if role == "kept" else dotted

@@ -216,6 +216,19 @@ test("] docks the entries of a match in turn, with a tick for each question", as
   close();
 });
 
+test("the next match of the only one keeps the lens open", async (context) => {
+  const pass = stopTime(context);
+  const lens = { ...match.lens, count: 1, total: 1, attempts: [{ cells: [3, 1] }] };
+  const { root, press, close } = page({ picture: JSON.stringify(data({ hulls: [{ ...match, lens }], misses: [] })) });
+  await pass(700);
+  press("]");
+  press("}");
+  press("{");
+  await pass(30);
+  assert.equal(root.of("ce-lens")[0].hidden, false);
+  close();
+});
+
 test("with reduced motion a near miss is at once at the layer that refused", async (context) => {
   const pass = stopTime(context);
   globalThis.matchMedia = (query) => ({

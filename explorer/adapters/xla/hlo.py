@@ -6,12 +6,20 @@ It never fails: `HloModule.missing` says what a truncated or invalid text lacks.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import PureWindowsPath
+from typing import NamedTuple
 
 INSTRUCTION = re.compile(r"(ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([a-z][\w\-]*)\(")
 COMPUTATION = re.compile(r"(ENTRY )?%?([\w.\-]+)[ (].*\{$")
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}()\[\],]')
 """Strings, brackets and commas; a string that does not end reaches the end of the text."""
+PLAIN_LIST = re.compile(r'[^()\[\]{}"]*(?=\))')
+"""A list of operands without brackets and strings, as nearly all are."""
+PLAIN_ATTRIBUTE = re.compile(r', ([\w\-]+)=(\{(?:[^{}\[\]()"]|"(?:[^"\\]|\\.)*+")*+\}|[^,{}\[\]()"]++)(?=, |$)')
+"""An attribute whose value has no brackets inside of brackets."""
+END = re.compile(r"\n[ \t]*\}")
+"""The end of a computation."""
 COMMENT = re.compile(r"/\*[^*]*\*/")
 ARRAY = re.compile(r"\b([a-z]([a-z0-9]*))\[((?:<=)?\d{1,18}(?:,(?:<=)?\d{1,18})*)?\](\{[^{}]*\})?")
 SETTING = re.compile(r'\b(\w+)=(?:"((?:[^"\\]|\\.)*+)"|(\w+))')
@@ -42,6 +50,22 @@ class Instruction:
     text: str
 
 
+class Computation(NamedTuple):
+    """Instructions by name, each behind those that it reads; the number of lines and operands that were left out."""
+
+    instructions: dict[str, Instruction]
+    unread: int = 0
+    dropped: int = 0
+
+
+@dataclass(slots=True)
+class KnownText:
+    """Instructions by their line, and computations by their text, for the next states of the same module."""
+
+    lines: dict[str, Instruction | None] = field(default_factory=dict[str, Instruction | None])
+    computations: dict[str, Computation] = field(default_factory=dict[str, Computation])
+
+
 @dataclass(slots=True)
 class HloModule:
     """Computations as instructions by name, each behind those that it reads; without `entry` if the text has none."""
@@ -53,32 +77,32 @@ class HloModule:
     missing: list[str] = field(default_factory=list[str])
 
 
-def parse_hlo(text: str, known: dict[str, Instruction | None]) -> HloModule:
-    """Parse a module; `known` keeps instructions by their text, for the next states of the same module."""
+def parse_hlo(text: str, known: KnownText | None = None) -> HloModule:
+    """Parse a module; `known` keeps what is parsed, for the next states of the same module."""
+    known = known or KnownText()
     module, tables = HloModule(), dict[str, dict[int, str]]()
-    table, current, unread = "", "", 0
-    for raw in text.splitlines():
-        line = raw.strip()
-        if line.startswith("}"):
-            current = ""
-        elif current and line:
-            if line not in known:
-                known[line] = _instruction(line)
-            one = known[line]
-            unread += one is None
-            if one is not None:
-                module.computations[current].setdefault(one.name, one)
-        elif line.endswith("{") and (header := COMPUTATION.match(line)) is not None:
-            current = header[2]
-            module.computations.setdefault(current, {})
-            module.entry = current if header[1] else module.entry
+    table, position, unread, dropped, unfinished = "", 0, 0, 0, ""
+    while position < len(text):
+        end = text.find("\n", position)
+        line = text[position : end if end >= 0 else len(text)].strip()
+        position = end + 1 if end >= 0 else len(text)
+        if line.endswith("{") and (header := COMPUTATION.match(line)) is not None:
+            found = END.search(text, position - 1)
+            unfinished = "" if found else header[2]
+            inside = text[position : found.start() + 1 if found else len(text)]
+            position = found.end() if found else len(text)
+            if inside not in known.computations:
+                known.computations[inside] = _computation(inside, known.lines)
+            one = known.computations[inside]
+            module.computations.setdefault(header[2], one.instructions)
+            module.entry = header[2] if header[1] else module.entry
+            unread, dropped = unread + one.unread, dropped + one.dropped
         elif (row := TABLE_ROW.match(line)) is not None:
             tables.setdefault(table, {})[int(row[1])] = row[2]
         else:
             table = line or table
-    dropped = sum(_drop_undefined(instructions) for instructions in module.computations.values())
     told = {
-        f"the text ends inside of the computation {current}": bool(current),
+        f"the text ends inside of the computation {unfinished}": bool(unfinished),
         f"{unread} lines are not instructions of HLO": unread,
         f"{dropped} operands are not defined before they are read": dropped,
         "there is no entry computation": not module.computations.get(module.entry),
@@ -117,43 +141,73 @@ def split_list(text: str, start: int) -> tuple[list[str], int]:
     return [item for item in (*items, text[begin:].strip()) if item], len(text)
 
 
+def _computation(text: str, known: dict[str, Instruction | None]) -> Computation:
+    """Parse what is between the braces of a computation, without operands that are not defined before they are read."""
+    instructions, unread, dropped = dict[str, Instruction](), 0, 0
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line not in known:
+            known[line] = _instruction(line)
+        if (one := known[line]) is None:
+            unread += 1
+        elif one.name not in instructions:
+            if not all(map(instructions.__contains__, one.operands)):
+                defined = tuple(filter(instructions.__contains__, one.operands))
+                dropped += len(one.operands) - len(defined)
+                one = replace(one, operands=defined)
+            instructions[one.name] = one
+    return Computation(instructions, unread, dropped)
+
+
 def _instruction(line: str) -> Instruction | None:
-    found = INSTRUCTION.match(COMMENT.sub("", line))
+    found = INSTRUCTION.match(COMMENT.sub("", line) if "/*" in line else line)
     if found is None:
         return None
-    operands, end = split_list(found.string, found.end())
-    parts = (part.partition("=") for part in split_list(found.string, end)[0])
-    attributes = {name: value for name, equal, value in parts if equal}
-    metadata, arrays = _settings(attributes.pop("metadata", "")), ARRAY.findall(found[3])
+    text = found.string
+    if (plain := PLAIN_LIST.match(text, found.end())) is not None:
+        operands, end = list(filter(None, map(str.strip, plain[0].split(",")))), plain.end() + 1
+    else:
+        operands, end = split_list(text, found.end())
+    attributes = dict[str, str]()
+    while (attribute := PLAIN_ATTRIBUTE.match(text, end)) is not None:
+        attributes[attribute[1]], end = attribute[2], attribute.end()
+    if end < len(text):
+        parts = (part.partition("=") for part in split_list(text, end)[0])
+        attributes |= {name: value for name, equal, value in parts if equal}
+    results, layouts, num_bytes = _types(found[3])
+    op_name, source, frame = _metadata(attributes.pop("metadata", ""))
     if found[4] in ("constant", "parameter"):
         attributes["value"], operands = ", ".join(operands), []
     return Instruction(
         found[2],
         found[4],
-        tuple(f"{kind}[{sizes}]" for kind, _, sizes, _ in arrays) or (found[3],),
-        tuple(layout for *_, layout in arrays),
-        bytes_of(found[3]),
+        results,
+        layouts,
+        num_bytes,
         tuple(one.rpartition(" ")[2].removeprefix("%") for one in operands),
         attributes,
         tuple(dict.fromkeys(name for key in attributes if key in CALLS for name in NAME.findall(attributes[key]))),
-        metadata.get("op_name", ""),
-        _location(metadata.get("source_file", ""), metadata.get("source_line", "")),
-        _number(metadata.get("stack_frame_id", "")),
+        op_name,
+        source,
+        frame,
         found[1] is not None,
-        found.string.partition(", metadata={")[0],
+        text.partition(", metadata={")[0],
     )
 
 
-def _drop_undefined(instructions: dict[str, Instruction]) -> int:
-    """Drop the operands that are not defined before they are read; returns their number."""
-    seen, dropped = set[str](), 0
-    for name, one in instructions.items():
-        if not seen.issuperset(one.operands):
-            defined = tuple(operand for operand in one.operands if operand in seen)
-            dropped += len(one.operands) - len(defined)
-            instructions[name] = replace(one, operands=defined)
-        seen.add(name)
-    return dropped
+@lru_cache(1024)
+def _types(shape: str) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """The types of a value without layouts, their layouts, and its bytes."""
+    arrays = ARRAY.findall(shape)
+    types = tuple(f"{kind}[{sizes}]" for kind, _, sizes, _ in arrays) or (shape,)
+    return types, tuple(layout for *_, layout in arrays), bytes_of(shape)
+
+
+@lru_cache(1024)
+def _metadata(text: str) -> tuple[str, str, int]:
+    """The name of the operator of the program, its source line, and the number of its location in a table."""
+    metadata = _settings(text)
+    source = _location(metadata.get("source_file", ""), metadata.get("source_line", ""))
+    return metadata.get("op_name", ""), source, _number(metadata.get("stack_frame_id", ""))
 
 
 def _settings(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from explorer import errors
 from explorer.adapters.snapshot import WatchedSnapshot
 from explorer.adapters.timeline import Timeline, changes_between, first_refusal
 from explorer.adapters.xla.fusion_log import FusionRun, parse_log
-from explorer.adapters.xla.hlo import HloModule, Instruction, parse_hlo
+from explorer.adapters.xla.hlo import HloModule, KnownText, parse_hlo
 from explorer.adapters.xla.states import HloStates, round_of
 from explorer.errors import FileFormatError, UnknownNameError, UserCodeError, unknown_name
 from explorer.files import read_bytes
@@ -157,7 +157,7 @@ def _trace(dump: Dump, subject: str, lines: Mapping[str, str], compiler: str) ->
     options = run_options(WATCHED, subject, list(names), compiler=compiler)
     timeline.begin(options, [_rule(name) for name in names])
     states = HloStates(timeline.numbers.__next__, lines)
-    known: dict[str, Instruction | None] = {}
+    known = KnownText()
     present: HloModule | None = None
     body: str | None = None
     missing = [f"The dump has further modules: {', '.join(dump.others)}."] if dump.others else []

@@ -1,8 +1,9 @@
 """States of a module of XLA: the instructions of its entry computation as records, and the decisions to fuse them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from explorer.adapters.snapshot import MAX_NAMES, WatchedSnapshot, distinct, title_of_call
@@ -47,12 +48,12 @@ class HloStates:
         entry = module.computations[module.entry]
         numbers, records = dict[str, int](), dict[str, NodeRecord]()
         inputs: dict[int, tuple[int, ...]] = {}
-        tuples: dict[str, list[str]] = {}
+        tuples: dict[str, Collection[str]] = {}
         edges = 0
         for name, one in entry.items():
-            reads = list(
-                dict.fromkeys(read for each in dict.fromkeys(one.operands) for read in tuples.get(each, (each,)))
-            )
+            reads: Collection[str] = dict.fromkeys(one.operands)
+            if not tuples.keys().isdisjoint(reads):
+                reads = dict.fromkeys(read for each in reads for read in tuples.get(each, (each,)))
             edges += len(reads)
             if edges > MAX_EDGES:
                 raise FileFormatError(
@@ -61,17 +62,15 @@ class HloStates:
             if one.opcode == "tuple":
                 tuples[name] = reads
                 continue
-            record, before = (
-                self._record_of(one, sum(entry[read].num_bytes for read in reads), module),
-                self.records.get(name),
-            )
+            record = self._record_of(one, sum([entry[read].num_bytes for read in reads]), module)
+            before = self.records.get(name)
             if before is not None and (record is before or record == before):
                 record, number = before, self.numbers[name]
             else:
                 keeps = before is not None and before.type == record.type and name not in new
                 number = self.numbers[name] if keeps else self.fresh()
             numbers[name], records[name] = number, record
-            inputs[number] = tuple(numbers[read] for read in reads)
+            inputs[number] = tuple([numbers[read] for read in reads])
         root = next((name for name, one in entry.items() if one.is_root), next(reversed(entry)))
         outputs = tuple(numbers[name] for name in tuples.get(root, (root,)))
         self.numbers, self.records = numbers, records
@@ -81,10 +80,11 @@ class HloStates:
 
     def _record_of(self, one: Instruction, read_bytes: int, module: HloModule) -> NodeRecord:
         """The record of an instruction, made once for the objects of the parser, which are kept so that ids last."""
-        inside = [each for name in one.called for each in module.computations.get(name, {}).values()]
-        key = (id(one), read_bytes, *map(id, inside))
+        called = [module.computations[name] for name in one.called if name in module.computations]
+        key = (id(one), read_bytes, *map(id, called))
         if key not in self._made:
-            self._made[key] = (self._make_record(one, read_bytes, inside, module), (one, inside))
+            inside = [each for instructions in called for each in instructions.values()]
+            self._made[key] = (self._make_record(one, read_bytes, inside, module), (one, called))
         return self._made[key][0]
 
     def _make_record(
@@ -174,6 +174,7 @@ def _kind(one: Instruction, computing: Sequence[Instruction]) -> NodeKind:
     return "operator" if len(computing) == 1 else "fused"
 
 
+@lru_cache(1024)
 def _module_of(op_name: str) -> str:
     """The scopes of an operator without the jitted function and the primitive: `head.attention`."""
     scopes = (scope if scope.startswith("jit(") else WRAPPERS.sub("", scope) for scope in op_name.split("/")[1:-1])

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import Lock, Timer
 from weakref import WeakValueDictionary
 
@@ -16,6 +17,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.pattern_form import PatternForm, apply_form
 from explorer.app.session.pipeline_draft import exported_trace
 from explorer.app.session.view_state import TensorOptions, ViewState, readable_state, trace_of
+from explorer.bench import recorded_of
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
@@ -24,6 +26,7 @@ from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
+from explorer.timings import Run
 from explorer.trace import COMPILED, Listener, Trace
 from explorer.views import TraceIndex
 
@@ -53,6 +56,11 @@ class Opened:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", TraceIndex(self.trace))
+
+    @cached_property
+    def recorded(self) -> tuple[Run, ...]:
+        """The runs of this compilation that were recorded on other machines."""
+        return recorded_of(self.trace)
 
     @property
     def is_live(self) -> bool:

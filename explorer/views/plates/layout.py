@@ -1,4 +1,4 @@
-"""Positions of plates and their cells: levels from left to right, wrapped like lines of text; never scaled down.
+"""Positions of plates and their cells: columns from left to right, wrapped like lines of text; never scaled down.
 
 Circuits that are not combined yet are one below the other.
 """
@@ -23,6 +23,8 @@ ABOVE, BELOW = 30.0, 60.0
 """Room for the title above a plate, and for the lines of text below it."""
 CELL, MIN_CELL = 28.0, 2.5
 """Sides of a cell that is not drawn at its variables: usual, and among very many cells."""
+WIDE = 84.0
+"""The width of a cell of a table that has no neighbour: for the distribution of each column."""
 COLUMN = 6
 """Up to this many such cells are in one column, next to the inputs of a product."""
 MIN_ROW, MAX_LANES = 5.0, 8
@@ -105,10 +107,10 @@ def place_plates(plates: Plates, shapes: Shapes, label_width: Labels, rooms: Roo
     """Place the plates of a step on the number of lines with which they are largest on the page."""
     circuits = [
         [
-            _column([(plate, shapes(plate)) for plate in of_level], label_width, rooms)
-            for _, of_level in groupby(of_circuit, key=lambda plate: plate.level)
+            _column([(plate, shapes(plate)) for plate, _ in of_column], label_width, rooms)
+            for _, of_column in groupby(of_circuit, key=lambda one: one[1])
         ]
-        for _, of_circuit in groupby(plates.plates, key=lambda plate: plate.circuit)
+        for _, of_circuit in groupby(zip(plates.plates, plates.columns, strict=True), key=lambda one: one[0].circuit)
     ]
     most = max(map(len, circuits), default=1)
     wrapped = [
@@ -192,12 +194,27 @@ def _column(parts: Sequence[tuple[Plate, Shape]], label_width: Labels, rooms: Ro
 # ---------------------------------------------------------------------- one plate
 
 
-def shape_of(plate: Plate, grid: Grid | None) -> Shape:
-    """Return where the cells of a plate are: at their variables, or else in rows."""
+def shape_of(plate: Plate, grid: Grid | None, num_columns: int = 0) -> Shape:
+    """Return where the cells of a plate are: at their variables, or else in rows; `num_columns` of a table."""
     shape = None
     if grid is not None:
         shape = _mosaic(plate.cells, grid) if grid.height > 1 else _line(plate.cells, grid)
-    return shape or _rows(len(plate.cells))
+    return shape or _columns(plate.cells, num_columns) or _rows(len(plate.cells))
+
+
+def _columns(cells: Sequence[Cell], num_columns: int) -> Shape | None:
+    """Place few cells of a table one below the other, as high as the columns that they read are many.
+
+    None for many cells, or if the variables are no columns.
+    """
+    if not all(cell.columns for cell in cells) or len(cells) > COLUMN:
+        return None
+    row = min(CELL, SIDE / num_columns)
+    heights = [max(cell.columns, round(CELL / row)) for cell in cells]
+    if sum(heights) * row > 2 * SIDE:
+        return None
+    places = tuple((0, sum(heights[:at]), 1, height) for at, height in enumerate(heights))
+    return Shape(places, (1, sum(heights)), (WIDE, row))
 
 
 def _rows(count: int) -> Shape:
@@ -257,4 +274,5 @@ def _line(cells: Sequence[Cell], grid: Grid) -> Shape | None:
     if len(ends) > MAX_LANES:
         return None
     ordered = tuple(places[i] for i in range(len(cells)))
-    return Shape(ordered, (len(ends), last - first), (CELL, row), first * row, (grid.width - last) * row)
+    wide = WIDE if len(ends) == 1 and cells[0].columns else CELL
+    return Shape(ordered, (len(ends), last - first), (wide, row), first * row, (grid.width - last) * row)

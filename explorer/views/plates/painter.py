@@ -18,13 +18,22 @@ from explorer.views.plates.drawing import (
     stage_of,
     wiring_of,
 )
+from explorer.views.plates.extent import extent_of
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
-from explorer.views.plates.pins import add_to_table, pin_views
+from explorer.views.plates.pins import pin_views
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
-from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
+from explorer.views.plates.times import (
+    PlateTimes,
+    half_bars,
+    legend_of_times,
+    missing_note,
+    plate_times,
+    roof_text,
+    time_of,
+)
 from explorer.views.request import Request
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT, legend_items
 from explorer_widgets.plate_look import PLATES
@@ -82,7 +91,7 @@ class PlatesPainter:
             add_outlines(view["matches"], _spots_before(request), words)
         if shown == "after" and request.trial is None:
             view["pins"] = pin_views(index, step, at, view, places)
-            add_to_table(view, view["pins"])
+        view["extent"] = extent_of(view, places)
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
@@ -91,7 +100,7 @@ class PlatesPainter:
         signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
         coloured = request.colour_by not in KIND_COLOURS
-        times = legend_of_times(_times(request, request.state_step(shown)))
+        times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
         plates = plates_legend(view["nodes"], view["edges"], coloured)
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
         return [*times, *plates, *shared, *legend_items(missed)]
@@ -108,11 +117,11 @@ def _add_plates(request: Request, nodes: Sequence[NodeView], at: int, *, marked:
     plates = {plate.id: plate for plate in plates_of(index, at).plates}
     for node in nodes:
         node["plate"] = plate_view(index, step, node["id"], at=at, near_misses=request.near_misses, marked=marked)
-        bars = half_bars(plates[node["id"]], times)
+        bars = half_bars(plates[node["id"]], times, request.full_ms)
         if bars:
             node["plate"]["times"] = bars
-            reached = roof_text(plates[node["id"]], times)
-            node["plate"]["calls"] = ", ".join(filter(None, (node["plate"]["calls"], reached)))
+            told = (time_of(plates[node["id"]], times), roof_text(plates[node["id"]], times))
+            node["plate"]["calls"] = ", ".join(filter(None, (node["plate"]["calls"], *told)))
 
 
 def _with_fill(hull: HullView, colour_by: ColourBy) -> HullView:
@@ -155,5 +164,6 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured
             "read as a view, nothing is copied",
         ),
         (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
+        (any("port" in edge for edge in edges), "line", "port", "", "a line goes on at the same number"),
         *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
     )

@@ -118,13 +118,15 @@ class Scene:
         sources, targets = self.layers[edge["source"]], self.layers[edge["target"]]
         pairs = edge.get("pairs", [])
         ends = [(sources[pairs[i]], targets[pairs[i + 1]]) for i in range(0, len(pairs), 2)]
-        if "points" in edge:
+        if "points" in edge or "port" in edge:
             return [(pair, self.line(edge)) for pair in ends[:1]]
         cells = self.cells
         return [((a, b), curve(cells[a].rect, cells[b].rect, READ["bend"])) for a, b in ends]
 
     def line(self, edge: EdgeView) -> str:
         """Return the path of a line between plates."""
+        if "port" in edge:  # its middle is not drawn
+            return polyline(edge["port"]["out"], 0) + polyline(edge["port"]["into"], 0)
         if "points" in edge:
             return polyline(edge["points"], READ["corner"])
         return curve(self.rects[edge["source"]], self.rects[edge["target"]], READ["bend"])
@@ -137,7 +139,10 @@ class Scene:
         plate = self.cells[layer].plate
         edges = [edge for ends, edge in self.edges.items() if ends[end] == plate]
         return [
-            (pair, path) for edge in edges for pair, path in self.reads(edge) if pair[end] == layer or "points" in edge
+            (pair, path)
+            for edge in edges
+            for pair, path in self.reads(edge)
+            if pair[end] == layer or "points" in edge or "port" in edge or "port" in edge
         ]
 
     @cached_property
@@ -145,6 +150,11 @@ class Scene:
         """The areas of plates, with their sheets, and of words, shape (N, 4)."""
         areas = [(left, top - 8, left + w + 8, top + h) for left, top, w, h in self.rects.values()]
         areas += word_rects(self.view["nodes"], self.places)
+        size = PLATES["port"]["radius"]
+        for edge in self.view["edges"]:
+            if "port" in edge:
+                ends = edge["port"]["out"][0], edge["port"]["into"][0]
+                areas += [(x - size, y - size, x + size, y + size) for x, y, *_ in ends]
         for link in self.view.get("links", ()):
             if "at" in link:
                 (x, y), half = link["at"], 4.0 * max(map(len, link["lines"]))
@@ -156,6 +166,8 @@ class Scene:
         """The areas of the straight parts of lines, shape (N, 4)."""
         areas: list[Area] = []
         for ends, edge in self.edges.items():
+            if "port" in edge:
+                continue
             points = edge.get("points")
             if points is None:
                 (l1, t1, w1, h1), (l2, t2, _, h2) = (self.rects[end] for end in ends)

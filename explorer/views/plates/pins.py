@@ -37,14 +37,6 @@ def pin_views(index: TraceIndex, step: int, at: int, view: PictureView, places: 
     return placed_notes(notes[:MAX_PINS], scene)
 
 
-def add_to_table(view: PictureView, pins: Sequence[PinView]) -> None:
-    """Add the reasons of pins to the last column of the rows of their plates."""
-    rows = {row[0]: row for row in view["table"]["rows"]}
-    for pin in pins:
-        for name in pin["nodes"]:
-            rows[name][-1] = "; ".join(filter(None, (rows[name][-1], pin["reason"])))
-
-
 def _contests(index: TraceIndex, step: int) -> list[list[MatchLost]]:
     """Return the conflicts of a step, those of the same two rules with the same outcome together."""
     entry = index.step(step)

@@ -24,10 +24,11 @@ from explorer.views.plates.pen import (
     words_of,
 )
 from explorer.views.plates.plate_words import MAX_LINES
+from explorer.views.words import list_text
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PinView, PlateView
+from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PinView, PlateView, PortView
 
-CELL, SHEETS, READ = PLATES["cell"], PLATES["sheets"], PLATES["read"]
+CELL, SHEETS, READ, PORT = PLATES["cell"], PLATES["sheets"], PLATES["read"], PLATES["port"]
 MIDDLE = 0.36
 """Distance from the middle of a number down to its baseline, in parts of its size."""
 CELL_STYLE = f".x-view text.x-number{{font-size:{CELL['number']:g}px;text-anchor:middle}}\n"
@@ -39,6 +40,8 @@ Area = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 LINE = PLATES["lines"]["height"] * PLATES["words"]["reason"]["size"]
+MAX_READERS = 4
+"""At most so many plates are named that read a line that is cut."""
 BASELINE = PLATES["ascent"]
 """The baseline of the first line, as a fraction of its height."""
 LINK_STYLE = (
@@ -46,7 +49,9 @@ LINK_STYLE = (
     f"stroke-dasharray:{' '.join(map(str, PLATES['link']['dash']))};stroke-linecap:round}}\n"
 )
 
-STYLE = CELL_STYLE + LABEL_STYLE + LINK_STYLE
+PORT_STYLE = f".x-view text.x-port-number{{font-size:{PORT['text']:g}px;text-anchor:middle;fill:var(--fg)}}\n"
+
+STYLE = CELL_STYLE + LABEL_STYLE + LINK_STYLE + PORT_STYLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class Tag:
 
 def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     """Return the elements of a picture of plates, lowest first."""
-    rects = {node["id"]: _corner(place) for node, place in zip(view["nodes"], places, strict=True)}
+    rects = {node["id"]: corner_of(place) for node, place in zip(view["nodes"], places, strict=True)}
     plates = [(node, node["plate"]) for node in view["nodes"] if "plate" in node]
     cells = {node["id"]: cells_of(plate, rects[node["id"]]) for node, plate in plates}
     labels = {node["id"]: words_of(node, plate, rects[node["id"]]) for node, plate in plates}
@@ -73,6 +78,7 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
         *(hull_element(hull, tint=PLATES["tint"]) for hull in view["hulls"]),
         *(element for node, plate in plates for element in _label(plate, rects[node["id"]], labels[node["id"]], tags)),
         *link_elements(view.get("links", [])),
+        *port_elements(view["nodes"], view["edges"]),
         *tag_elements(view["hulls"], tags),
         *map(_pin, view.get("pins", [])),
     ]
@@ -83,7 +89,8 @@ def _label(plate: PlateView, rect: Rect, words: Sequence[Words], tags: Sequence[
     return [*bar_elements(plate, rect), *(one.element() for one in seen_words(words, tags))]
 
 
-def _corner(place: Place) -> Rect:
+def corner_of(place: Place) -> Rect:
+    """Return left, top, width and height."""
     x, y, width, height = place
     return x - width / 2, y - height / 2, width, height
 
@@ -110,18 +117,55 @@ def _line(
     edge: EdgeView, rects: Mapping[str, Rect], cells: Mapping[str, Sequence[Rect]], *, each: bool, few: bool
 ) -> str:
     sources, targets, pairs = cells[edge["source"]], cells[edge["target"]], edge.get("pairs", [])
+    turns = edge.get("turns", [])
     width = min(READ["most"], READ["many"] + READ["more"] * log2(max(1, edge["count"])))
+    if "port" in edge:
+        return ""
     if "points" in edge:
         d = polyline(edge["points"], READ["corner"])
     elif each and pairs:
         ends = zip(pairs[::2], pairs[1::2], strict=True)
-        d = "".join(curve(sources[source], targets[target], READ["bend"]) for source, target in ends)
+        d = "".join(curve(sources[source], targets[target], READ["bend"], turns) for source, target in ends)
         width = READ["width"]
     else:
-        d = curve(rects[edge["source"]], rects[edge["target"]], READ["bend"])
-    role = "edge" if not edge["read"] else "copyLine" if edge["copied_bytes"] else "viewLine"
+        d = curve(rects[edge["source"]], rects[edge["target"]], READ["bend"], turns)
+    role = _role(edge)
     drawn = path(d, stroke=role, width=width, opacity=PLATES["reads"]["few" if few else role])
     return f"<g><title>{escape(edge['label'])}</title>{drawn}</g>" if edge["label"] else drawn
+
+
+def _role(edge: EdgeView) -> str:
+    return "edge" if not edge["read"] else "copyLine" if edge["copied_bytes"] else "viewLine"
+
+
+def port_elements(nodes: Sequence[NodeView], edges: Sequence[EdgeView]) -> list[str]:
+    """Return both ends of the lines that are cut: those of a plate have one end where they leave it."""
+    titles = {node["id"]: node["title"] for node in nodes}
+    cut: dict[str, list[tuple[EdgeView, PortView]]] = {}
+    for edge in edges:
+        if "port" in edge:
+            cut.setdefault(edge["source"], []).append((edge, edge["port"]))
+    found: list[str] = []
+    for source, lines in cut.items():
+        number, out = lines[0][1]["number"], lines[0][1]["out"]
+        readers = list_text([titles[edge["target"]] for edge, _ in lines], MAX_READERS)
+        found.append(path(polyline(out, 0), stroke="edge", width=PORT["stroke"]))
+        for edge, port in lines:
+            found.append(path(polyline(port["into"], 0), stroke=_role(edge), width=PORT["stroke"]))
+            found.append(
+                _port(number, port["into"][0], _role(edge), f"{titles[edge['target']]} reads {titles[source]}")
+            )
+        found.append(_port(number, out[0], "edge", f"{titles[source]}, read by {readers}"))
+    return found
+
+
+def _port(number: int, centre: Sequence[float], role: str, text: str) -> str:
+    x, y = centre
+    return (
+        f'<g><title>{number}: {escape(text)}</title><circle cx="{short(x)}" cy="{short(y)}" r="{PORT["radius"]:g}" '
+        f'stroke-width="{PORT["stroke"]:g}" style="fill:{css("panel")};stroke:{css(role)}"/>'
+        f'<text class="x-port-number" x="{short(x)}" y="{short(y + MIDDLE * PORT["text"])}">{number}</text></g>'
+    )
 
 
 def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence[Rect], view: PictureView) -> str:

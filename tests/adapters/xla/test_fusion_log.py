@@ -40,7 +40,7 @@ def test_other_lines_are_ignored():
 
 def test_the_fused_pairs_give_the_fusions_that_xla_dumped():
     states = [path for path in sorted(SOFTMAX.iterdir()) if path.name < FUSED and "after_dot-library" in path.name]
-    modules = [parse_hlo(path.read_text(), {}) for path in (*states, SOFTMAX / FUSED)]
+    modules = [parse_hlo(path.read_text()) for path in (*states, SOFTMAX / FUSED)]
     before, after = (module.computations[module.entry] for module in modules)
     (run,) = parse_log(text_of(LOG))
     groups = run.groups()

@@ -11,7 +11,7 @@ PIECES = ['"', "(", ")", "{", "}", "[", ",", "=", " = ", "%", "ROOT ", "ENTRY ",
 
 
 def instruction(line: str, before: str = ""):
-    module = parse_hlo(f"ENTRY %main () -> f32[] {{\n{before}\n  {line}\n}}\n", {})
+    module = parse_hlo(f"ENTRY %main () -> f32[] {{\n{before}\n  {line}\n}}\n")
     assert not module.missing
     return list(module.computations["main"].values())[-1]
 
@@ -28,7 +28,7 @@ def check_consistent(module: HloModule):
 
 
 def test_a_dumped_module_is_parsed_whole():
-    module = parse_hlo(text_of(FUSED), {})
+    module = parse_hlo(text_of(FUSED))
     entry = module.computations[module.entry]
     assert module.missing == []
     opcodes = "parameter parameter fusion tanh constant reduce fusion fusion fusion"
@@ -77,17 +77,17 @@ def test_instructions_of_other_versions_and_forms():
 
 def test_what_a_text_lacks_is_said():
     text = text_of(FUSED)
-    assert "there is no entry computation" in parse_hlo(text[: text.index("ENTRY")], {}).missing
-    cut = parse_hlo(text[: text.index("  %wrapped") if "  %wrapped" in text else len(text) - 300], {})
+    assert "there is no entry computation" in parse_hlo(text[: text.index("ENTRY")]).missing
+    cut = parse_hlo(text[: text.index("  %wrapped") if "  %wrapped" in text else len(text) - 300])
     assert "the text ends inside of the computation main.3" in cut.missing
-    assert "1 operands are not defined before they are read" in parse_hlo(text.replace("%x.1 = ", "%y = "), {}).missing
-    assert parse_hlo("", {}).missing == ["there is no entry computation"]
+    assert "1 operands are not defined before they are read" in parse_hlo(text.replace("%x.1 = ", "%y = ")).missing
+    assert parse_hlo("").missing == ["there is no entry computation"]
 
 
 @pytest.mark.parametrize("piece", ['"', '\\"', "(", "/*", "a", ") ", "{", "f32[", "%x = ", " into %", "=", "1,"])
 def test_long_lines_take_time_in_proportion_to_their_length(piece):
     line = "%a = f32[] add(" + piece * (200_000 // len(piece))
-    check_consistent(parse_hlo(f"ENTRY %main () -> f32[] {{\n{line}\n%b = ({line}\n{line[5:]}\n}}\n{line} {{", {}))
+    check_consistent(parse_hlo(f"ENTRY %main () -> f32[] {{\n{line}\n%b = ({line}\n{line[5:]}\n}}\n{line} {{"))
 
 
 def test_a_tuple_of_layouts_that_do_not_end_takes_time_in_proportion_to_its_length():
@@ -104,4 +104,4 @@ def test_mutated_text_is_read_without_an_error(data):
         begin = data.draw(st.integers(0, len(text)))
         end = min(begin + data.draw(st.integers(0, 200)), len(text))
         text = text[:begin] + data.draw(st.sampled_from([*PIECES, "", text[:end]])) + text[end:]
-    check_consistent(parse_hlo(text[: data.draw(st.integers(0, len(text)))], {}))
+    check_consistent(parse_hlo(text[: data.draw(st.integers(0, len(text)))]))

@@ -43,11 +43,16 @@ from explorer_widgets.schema.details import (
     SectionView as SectionView,
 )
 from explorer_widgets.schema.film import (
+    ClockLaneView as ClockLaneView,
+    ClockLensView as ClockLensView,
+    ClockView as ClockView,
     FrameView as FrameView,
     GuessView as GuessView,
+    RaceView as RaceView,
     SceneName as SceneName,
     SceneView as SceneView,
     SmallPlateView as SmallPlateView,
+    StairView as StairView,
     StepView as StepView,
     ThumbnailPlateView as ThumbnailPlateView,
     ThumbnailView as ThumbnailView,
@@ -80,6 +85,7 @@ from explorer_widgets.schema.picture import (
     NodeView as NodeView,
     PictureStateView as PictureStateView,
     PictureView as PictureView,
+    PortView as PortView,
     SignView as SignView,
     TableView as TableView,
 )

@@ -65,6 +65,15 @@ class NodeView(TypedDict):
     """Only in the grouping `plates`."""
 
 
+class PortView(TypedDict):
+    """The two ends of a line between plates that is cut, each as the centre of its port and the point at its plate."""
+
+    number: int
+    """Lines of one plate have the same number."""
+    out: list[list[float]]
+    into: list[list[float]]
+
+
 class EdgeView(TypedDict):
     """An arrow from an input to its user."""
 
@@ -83,6 +92,10 @@ class EdgeView(TypedDict):
     the facing sides of its boxes; between plates, it joins cells. Between plates, [x, y] is a corner."""
     label_at: NotRequired[list[float]]
     """The middle of the label, [x, y]; without it there is no room for the label."""
+    turns: NotRequired[list[float]]
+    """Between plates: where a line without points begins to bend, and where it ends to, [x, x]."""
+    port: NotRequired[PortView]
+    """Between plates: instead of a line that would run backwards or pass many plates."""
     pairs: NotRequired[list[int]]
     """Between plates: which cell is read by which, as numbers of cells (source, target, source, target, ...)."""
 
@@ -155,6 +168,8 @@ class PictureView(TypedDict):
     """Actions that the message and the note suggest."""
     width: float
     height: float
+    extent: NotRequired[list[float]]
+    """Left, top, right and bottom of all that is drawn, if that is known."""
     looks: list[LookView]
     nodes: list[NodeView]
     edges: list[EdgeView]

@@ -174,7 +174,7 @@ export function makePointing({
       drag.moved = true;
       element.setAttribute("class", "ce-view ce-dragging");
       const { k, x, y } = drag.camera;
-      camera.jumpTo({ k, x: x - dx / k, y: y - dy / k });
+      camera.moveTo({ k, x: x - dx / k, y: y - dy / k });
       hint.hide();
     }
     function release() {

@@ -178,7 +178,8 @@ export function makeSelecting(page) {
       const last = (hull.lens?.attempts.length || 1) - 1;
       if (match >= 0 && match <= last) return light(hull.id, match);
       const next = stops[(at + way + stops.length) % stops.length];
-      light(next.id, way > 0 ? 0 : (next.lens?.attempts.length || 1) - 1);
+      const first = way > 0 ? 0 : (next.lens?.attempts.length || 1) - 1;
+      if (next !== hull || first !== state.match) light(next.id, first);
     },
     /** Bring a box into view, and select it. @param {string} id @param {boolean} selected */
     goTo(id, selected) {

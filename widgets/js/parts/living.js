@@ -1,6 +1,7 @@
 /** Below a living circuit: the probability of what is painted, what to paint with, and what a layer mixes. */
 
-import { lineAlpha, lineWidth, paintTiles } from "../living/paint.js";
+import { lineAlpha, lineWidth, paintTiles, turned } from "../living/paint.js";
+import { logScale, valueOf } from "../living/words.js";
 import { paintOf } from "../picture/fills.js";
 import { boxOf, isAsking, isPresenting } from "./state.js";
 
@@ -8,6 +9,7 @@ import { boxOf, isAsking, isPresenting } from "./state.js";
 const [SIDE, SPACE, LABEL] = [52, 8, 18];
 /** Bits of evidence with a sample of their line in the legend. */
 const SAMPLES = [0, 1, 3];
+const COLUMN_WORDS = "Click a curve or a value to observe it: the others follow. Dashed: without what is observed.";
 /** @type {[import("../controls/living.js").Brush, string, string][]} */
 const BRUSHES = [
   ["ink", "Ink", "Paint the largest value on an input"],
@@ -43,8 +45,9 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
       class: "ce-group",
       onsubmit: guard((/** @type {any} */ event) => {
         event.preventDefault();
-        const value = given.value.trim() === "" ? NaN : Number(given.value);
-        living.set(Number(which.value), Number.isFinite(value) ? value : null);
+        const cell = given.value.trim() === "" ? NaN : Number(given.value);
+        const variable = state.life?.variables[Number(which.value)];
+        if (variable) living.set(Number(which.value), Number.isFinite(cell) ? valueOf(variable, cell) : null);
       }),
     },
     ...[
@@ -97,9 +100,11 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     );
     picks.hidden = !examples.length;
     painting.hidden = forgetHalf.hidden = !life?.image.length;
-    which.replaceChildren(
-      ...(life?.variables ?? []).map(({ name }, variable) => h("option", { value: variable, text: name })),
+    const numbers = (life?.variables ?? []).flatMap(({ name, labels }, variable) =>
+      labels.length ? [] : [h("option", { value: variable, text: name })],
     );
+    which.replaceChildren(...numbers);
+    observing.hidden = !numbers.length;
     drawLines();
   }
 
@@ -163,13 +168,14 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.setAttribute("aria-label", said.textContent);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { fill } = paintOf(shown.box, palette);
+    const tiles = life.image.length || many === 1 ? found.tiles : turned(found.tiles); // as in the cells of tables
     const order = Array.from({ length: pictures.length }, (_, at) => at);
     if (fitted < pictures.length) order.sort((a, b) => found.belief.shares[b] - found.belief.shares[a]);
     order.slice(0, fitted).forEach((unit, place) => {
       const share = found.belief.shares[unit];
       const area = { x: place * pitch + 1, y: 1, w: SIDE, h: SIDE };
       pen.globalAlpha = 0.35 + 0.65 * Math.min(1, 3 * share);
-      paintTiles(pen, palette, fill, area, pictures[unit], found.tiles);
+      paintTiles(pen, palette, fill, area, pictures[unit], tiles);
       pen.globalAlpha = 1;
       pen.strokeStyle = fill;
       pen.lineWidth = share > 0.1 ? 3 : 1;
@@ -186,7 +192,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   function drawControls() {
     const { life, believed, evidence, row, brush, sampling } = state;
     const [observed, filled] = [evidence, row].map((all) => all.filter((one) => one !== null).length);
-    const log = believed?.log ?? 0;
+    const log = life ? (believed?.log ?? 0) - logScale(life, evidence) : 0;
     value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
     const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
     const noun = life?.image.length ? "pixels" : "variables";
@@ -201,7 +207,8 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     if (!life) return "Asking for the weights …";
     const best = Math.min(...life.epochs.map(({ bits }) => bits));
     const shown = life.epochs[epoch];
-    if (!shown || shown.bits === best) return life.missing || life.note;
+    const words = life.note || (life.image.length ? "" : COLUMN_WORDS);
+    if (!shown || shown.bits === best) return life.missing || words;
     return `As it was after epoch ${shown.epoch}: ${shown.bits.toFixed(2)} bits per variable of held-out rows; the best has ${best.toFixed(2)}.`;
   }
 

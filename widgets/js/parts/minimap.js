@@ -113,6 +113,7 @@ export function makeMinimap({ ui: { h, guard }, store: { state }, stage, camera 
 
 export const STYLE = `
 .ce-map{position:absolute;right:${OFF}px;bottom:${OFF}px;width:${SHOWN_WIDTH}px;height:${SHOWN_HEIGHT}px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
+[data-moving=true] .ce-map{visibility:hidden}
 .ce-map[data-corner$=left]{right:auto;left:${OFF}px}
 .ce-map[data-corner^=top]{bottom:auto;top:${OFF}px}
 `;

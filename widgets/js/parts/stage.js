@@ -15,7 +15,7 @@ import { isAlive, isPresenting, marksOf, picturesOf } from "./state.js";
  */
 
 /** Above it, boxes are drawn on a canvas. */
-export const MAX_SVG_BOXES = 1000;
+const MAX_SVG_BOXES = 1000;
 
 /** @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, kind: keyof typeof SCENES}} Pane */
 

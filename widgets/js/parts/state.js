@@ -23,7 +23,7 @@ import { list, number, text } from "../shared/reading.js";
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/reading.js").Values | null, run: number, running: boolean,
  *   life: import("../living/model.js").Model | null, alive: boolean, evidence: import("../living/model.js").Evidence,
- *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush, epoch: number, row: import("../living/model.js").Evidence, sampling: boolean,
+ *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush, epoch: number, row: import("../living/model.js").Evidence, sampling: boolean, learning: boolean,
  * }} State
  * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `side`: the width of the inspector, for CSS, once it was chosen; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
@@ -31,7 +31,7 @@ import { list, number, text } from "../shared/reading.js";
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
  * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
  * `docked`: how much of it; `showDone`: with those before it done; `otherwise`: the near miss of which the
- * reader asks what if it were not so; `tried`: the pin whose attempt is shown, `shut`: as if its check had passed; `notice`: what the last key could not do; `life`: the circuit that the page evaluates, `alive`: cells show what their layers believe of the `evidence`: `believed`, or of the `row` with a sample of the rest; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
+ * reader asks what if it were not so; `tried`: the pin whose attempt is shown, `shut`: as if its check had passed; `notice`: what the last key could not do; `life`: the circuit that the page evaluates, `alive`: cells show what their layers believe of the `evidence`: `believed`, or of the `row` with a sample of the rest; `learning`: the film of its epochs plays; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -93,6 +93,7 @@ export const initialState = (palette) => ({
   epoch: -1,
   row: [],
   sampling: false,
+  learning: false,
 });
 
 /** The compact form, for notebooks. @param {Readonly<State>} state */

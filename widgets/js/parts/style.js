@@ -7,6 +7,7 @@ import { STYLE as ATTEMPTS } from "../plates/attempt.js";
 import { STYLE as LINKS } from "../plates/links.js";
 import { STYLE as PINS } from "../plates/pins.js";
 import { STYLE as TRIED } from "./attempt.js";
+import { STYLE as PORTS } from "../plates/ports.js";
 import { STYLE as SCORE } from "../score/words.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as LANES } from "../shared/lanes.js";
@@ -115,6 +116,7 @@ export const STYLE = [
   ATTEMPTS,
   PINS,
   TRIED,
+  PORTS,
   DOCKING,
   LENS,
   SLIDES,

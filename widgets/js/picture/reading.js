@@ -73,6 +73,7 @@ export const readBox = like({
   plate: maybe(readPlate),
 });
 
+const readPort = like({ number: 0, out: readPoints, into: readPoints });
 const readEnds = like({ source: "", target: "", points: readPoints });
 export const readEdge = like({
   change: readChange,
@@ -82,6 +83,8 @@ export const readEdge = like({
   label: "",
   pairs: [0],
   labelAt: pointOrNull,
+  turns: [0],
+  port: maybe(readPort),
 });
 
 export const readMatch = like({
@@ -154,6 +157,7 @@ export const readSelf = like({
   message: "",
   width: 0,
   height: 0,
+  extent: [0],
   legend: [{ channel: "", role: "", sign: "", text: "", swatch: readMarks }],
   table: { columns: [""], rows: [[""]] },
   actions: [{ name: "", label: "", beside: "" }],
@@ -233,7 +237,16 @@ function edgeBetween(edge, byId) {
   const { points: bends, ...ends } = readEnds(edge);
   const [source, target] = [byId.get(ends.source), byId.get(ends.target)];
   if (!source || !target) return null;
-  return { source, target, bends, points: bends.length > 1 ? bends : facing(source, target), ...readEdge(edge) };
+  const { port, ...others } = readEdge(edge);
+  const points = port ? [] : bends.length > 1 ? bends : facing(source, target);
+  return {
+    source,
+    target,
+    bends,
+    points,
+    ...others,
+    port: port?.out.length === 2 && port.into.length === 2 ? port : null,
+  };
 }
 
 /** @param {any} hulls @param {Map<string, Box>} byId @returns {Hull[]} */

@@ -1,9 +1,6 @@
 /** Where the cells of plates are, and what colour they have. */
 
-/**
- * @import { Box, Picture } from "../picture/types.js"
- * @import { Shown } from "./paint.js"
- */
+/** @import { Box, Picture } from "../picture/types.js" */
 
 /**
  * @typedef {{x: number, y: number, w: number, h: number}} Area  x, y: the corner
@@ -39,11 +36,11 @@ export function cellAt(box, x, y) {
   return cellsOf(box).find(({ area }) => holds(x, area.x, area.w) && holds(y, area.y, area.h)) || null;
 }
 
-/** Shown cells by box. @param {Shown[]} cells */
+/** The cells of each box. @param {import("./paint.js").Shown[]} cells */
 export function byBox(cells) {
-  /** @type {Map<Box, Shown[]>} */
+  /** @type {Map<Box, import("./paint.js").Shown[]>} */
   const found = new Map();
-  let [box, own] = [cells[0]?.cell.box, /** @type {Shown[]} */ ([])]; // most cells are in the box of the one before
+  let [box, own] = [cells[0]?.cell.box, /** @type {import("./paint.js").Shown[]} */ ([])]; // most cells are in the box of the one before
   if (box) found.set(box, own);
   for (const shown of cells) {
     if (shown.cell.box !== box) {

@@ -1,6 +1,7 @@
 /** Pins: drawn notes outside the plates that say why their layers are not fewer; each has a button above it. */
 
 import { markElements } from "../shared/marks.js";
+import { makeAttempt } from "./attempt.js";
 import { meet } from "./titles.js";
 
 /**
@@ -16,9 +17,13 @@ const TARGET = 24;
 /** Words may come this near to a pin, in pixels of the screen. */
 const NEAR = 3;
 
-/** @param {Make} make @param {() => Palette} palette */
-export function makePins(make, palette) {
+/**
+ * @param {Make} make @param {() => Palette} palette
+ * @param {{later(): void, labels(): readonly import("./labels.js").Label[]}} scene  `later`: paint the cells again
+ */
+export function makePins(make, palette, scene) {
   const { h, s } = make;
+  const attempt = makeAttempt(make, scene);
   /** Lines below the words of plates. */
   const under = s("g", { class: "ce-pin-lines", "aria-hidden": "true" });
   const over = s("g", { class: "ce-pins", "aria-hidden": "true" });
@@ -45,11 +50,13 @@ export function makePins(make, palette) {
   }
 
   return {
+    ...{ cells: attempt.cells, box: attempt.box, lines: attempt.lines, held: attempt.element, close: attempt.close },
     under,
     over,
     keys,
     /** @param {Picture} picture */
     show({ pins }) {
+      attempt.play(null, null, false);
       drawn = pins.map(draw);
       under.replaceChildren(...drawn.map(({ lines }) => lines));
       over.replaceChildren(...drawn.map(({ group }) => group));
@@ -84,8 +91,14 @@ export function makePins(make, palette) {
         key.setAttribute("style", `left:${left}px;top:${top}px;width:${2 * half[0] * k}px;height:${2 * half[1] * k}px`);
       }
     },
-    /** @param {string} tried the pin whose attempt is shown @param {boolean} hidden nothing may tell an answer */
-    mark(tried, hidden) {
+    /**
+     * Show the attempt of a pin; returns that pin.
+     * @param {Picture | null} picture @param {{tried: string, shut: boolean, hidden: boolean}} marks  `hidden`: nothing may
+     * tell an answer
+     */
+    mark(picture, { tried, shut, hidden }) {
+      const shown = picture?.pins.find(({ id }) => id === tried) ?? null;
+      attempt.play(picture, shown, shut);
       for (const { pin, key, lines, group } of drawn) {
         key.setAttribute("aria-pressed", String(pin.id === tried));
         const isOther = tried && pin.id !== tried;
@@ -94,6 +107,7 @@ export function makePins(make, palette) {
       }
       for (const layer of [under, over]) layer.setAttribute("visibility", hidden ? "hidden" : "inherit");
       keys.hidden = hidden;
+      return shown;
     },
   };
 }

@@ -99,7 +99,7 @@ class CompareTool(Tool):
         chosen = self._variants.get(self.variant.value, Variant.of(session.opened))
         same = self.circuit.value == session.state.circuit
         state = session.state if same else ViewState(circuit=self.circuit.value, look=session.look)
-        self.workspace.open_other(replace(state, options=chosen.options, tensor=chosen.tensor, again=True))
+        self.workspace.open_other(replace(state, options=chosen.options, tensor=chosen.tensor, again=True, step=0))
 
     def _use(self) -> None:
         other = self.workspace.other
