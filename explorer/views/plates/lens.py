@@ -21,7 +21,7 @@ from explorer.views.index import TraceIndex, cached, owner
 from explorer.views.plates.pins import add_answers, offer_answers
 from explorer.views.plates.plate_words import WHOLE
 from explorer.views.sentences import titles_of
-from explorer.views.words import ordinal, plural
+from explorer.views.words import plural
 from explorer_widgets.schema import (
     AttemptView,
     EntryView,
@@ -184,7 +184,7 @@ def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
     reason = refusal.reason if where else refusal.describe("#")
     view: AttemptView = {
         "cells": cells,
-        "verdict": f"It stops at its {ordinal(refusal.entry + 1)} entry{where}: {reason}.",
+        "verdict": f"It stops at {len(rule.entries) - refusal.entry}{where}: {reason}.",
     }
     question = _position(rule, refusal)
     if question is not None:
@@ -248,9 +248,9 @@ def _rule(index: TraceIndex, name: str) -> RuleView:
             "title": type_title(entry),
             "kind": _kinds(index).get(entry, "operator"),
             "questions": questions,
-            "place": ordinal(number),
+            "place": str(len(rule.entries) - number),
         }
-        for number, (entry, questions) in enumerate(zip(rule.entries, _questions(rule), strict=True), start=1)
+        for number, (entry, questions) in enumerate(zip(rule.entries, _questions(rule), strict=True))
     ]
     return {"name": name, "meaning": rule.doc, "finds": finds, "makes": _makes(index, name)}
 

@@ -29,7 +29,7 @@ PLAY = 16.0
 """Room for the sign that a click plays something."""
 SMALL = 11.0
 """The radius of a pin that has no room for its words."""
-ROLES = {"contest": "matchedLine", "waits": "nearMiss", "blocked": "nearMiss"}
+ROLES = {"contest": "matchedLine", "waits": "nearMiss", "levels": "nearMiss", "blocked": "nearMiss"}
 """The colour of the line from a pin to its plate."""
 STEP = 10.0
 """Distance between two places that are tried."""
@@ -196,7 +196,7 @@ def words(
 
 
 def _placed(note: Note, name: str, scene: Scene) -> PinView:
-    plays = bool(note.cells or note.hull)
+    plays = bool(note.cells)
     width = width_of(note.text) + 2 * PAD + (PLAY if plays else 0)
     size = note.size or (round(width, 1), HEIGHT)
     x, y = _free_place(size, note, scene)

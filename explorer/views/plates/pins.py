@@ -12,6 +12,7 @@ from explorer.views.lines import Place
 from explorer.views.marks import mark
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.contests import contest_pin
+from explorer.views.plates.links import missed_links
 from explorer.views.plates.pin_places import Note, Scene, placed_notes
 from explorer.views.plates.plate_words import WHOLE
 from explorer.views.words import plural
@@ -34,7 +35,7 @@ def pin_views(index: TraceIndex, step: int, at: int, view: PictureView, places: 
         [contest_pin(index, step, conflicts, scene) for conflicts in _contests(index, step)] if at == step else []
     )
     notes = [*(note for note in contests if note is not None), *_waiting(index, at, scene), *_blocked(index, at, scene)]
-    return placed_notes(notes[:MAX_PINS], scene)
+    return placed_notes([*notes, *_levels(index, at, scene)][:MAX_PINS], scene)
 
 
 def _contests(index: TraceIndex, step: int) -> list[list[MatchLost]]:
@@ -80,6 +81,16 @@ def _waiting(index: TraceIndex, at: int, scene: Scene) -> Iterator[Note]:
             cells=[plate.cells[0].layer for plate in plates],
             verdict=f"They cannot run at the same time, so {plural(count, 'call')} stay {count}.",
         )
+
+
+def _levels(index: TraceIndex, at: int, scene: Scene) -> Iterator[Note]:
+    """Yield a note for each dotted line between plates of equal keys on two levels that does not say so itself."""
+    worded = {(link["source"], link["target"]) for link in scene.view.get("links", ()) if "at" in link}
+    for link in missed_links(index, at):
+        ends = link.first.id, link.second.id
+        if ends not in worded and link.first.level != link.second.level and "keys are equal" in link.reason:
+            first, second = sorted((link.first.level, link.second.level))
+            yield Note("levels", f"same key, levels {first} and {second}", link.reason, ends, verdict=link.reason)
 
 
 @cached

@@ -91,8 +91,7 @@ def test_a_near_miss_stops_at_the_layer_that_refused_with_the_lines_to_blame():
     assert users["attempts"][0] == snapshot(
         {
             "cells": [6, 5],
-            "verdict": "It stops at its 2nd entry: "
-            "#5 is read by 2 nodes; only the first entry may be read by more than one.",
+            "verdict": "It stops at 1: #5 is read by 2 nodes; only the first entry may be read by more than one.",
             "question": 5,
             "lines": [5, 6, 5, 7],
         }
@@ -137,13 +136,13 @@ def test_a_rule_is_a_small_picture_with_its_questions():
                         "is arity 1?",
                         "does it read a node?",
                     ],
-                    "place": "1st",
+                    "place": "2",
                 },
                 {
                     "title": "Hadamard",
                     "kind": "product",
                     "questions": ["is it a Hadamard layer?", "is it read by at most one node?", "is it not an output?"],
-                    "place": "2nd",
+                    "place": "1",
                 },
             ],
             "makes": [{"title": "CPT", "kind": "fused"}],

@@ -5,7 +5,7 @@ from typing import Literal, NotRequired, TypedDict
 from explorer_widgets.schema.lens import WhatIfView
 from explorer_widgets.schema.marks import MarkView
 
-PinKind = Literal["waits", "blocked", "contest"]
+PinKind = Literal["waits", "levels", "blocked", "contest"]
 
 
 class PinView(TypedDict):

@@ -60,9 +60,9 @@ export function shareAt(ms, shut, from) {
 }
 
 /**
- * @param {Make} make @param {{later(): void, labels(): readonly Label[]}} scene  `later`: paint the cells again
+ * @param {Make} make @param {{later(): void, labels(): readonly Label[], ports: any}} scene  `later`: paint the cells again; `ports`: their layer
  */
-export function makeAttempt({ s }, { later, labels }) {
+export function makeAttempt({ s }, { later, labels, ports }) {
   const element = s("g", { class: "ce-held", "aria-hidden": "true" });
   /** How far the cell of each layer, and the frame of each folded plate, would move. @type {Map<number, Way>} */
   let ways = new Map();
@@ -91,6 +91,7 @@ export function makeAttempt({ s }, { later, labels }) {
       if (d) lines.push(s("path", { d, class: "ce-held-line" }));
     }
     element.replaceChildren(...lines);
+    ports.setAttribute("visibility", share && boxes.size ? "hidden" : "inherit");
     for (const { box, group } of labels()) {
       const way = share ? boxes.get(box.id) : undefined;
       if (way) group.setAttribute("transform", `translate(${share * way.x} ${share * way.y})`);
@@ -98,6 +99,12 @@ export function makeAttempt({ s }, { later, labels }) {
     }
     later();
   }
+
+  /** @param {import("../picture/types.js").Edge} edge */
+  const isDrawn = ({ bends, source, target }) => {
+    const ends = [source.id, target.id].filter((id) => boxes.has(id)).length;
+    return ends === 0 || (ends === 1 && bends.length < 2);
+  };
 
   const isStill = () => matchesMedia("(prefers-reduced-motion: reduce)");
 
@@ -134,16 +141,8 @@ export function makeAttempt({ s }, { later, labels }) {
     /** @param {Shown[]} shown @returns {Shown[]} */
     cells: (shown) =>
       share ? shown.map((one) => ({ ...one, area: moved(one.area, ways.get(one.cell.layer)) })) : shown,
-    /** Lines that go around plates lead to where these are not. @param {Picture} picture @returns {Picture} */
-    lines: (picture) =>
-      share
-        ? {
-            ...picture,
-            edges: picture.edges.filter(
-              ({ bends, source, target }) => bends.length < 2 || !(boxes.has(source.id) || boxes.has(target.id)),
-            ),
-          }
-        : picture,
+    /** Without lines that lead to where a plate is not, and those that hold plates apart, which are drawn thick. @param {Picture} picture @returns {Picture} */
+    lines: (picture) => (share ? { ...picture, edges: picture.edges.filter(isDrawn) } : picture),
     /** @param {Box} box @returns {Box} */
     box(box) {
       const way = share ? boxes.get(box.id) : undefined;

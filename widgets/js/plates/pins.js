@@ -19,7 +19,7 @@ const NEAR = 3;
 
 /**
  * @param {Make} make @param {() => Palette} palette
- * @param {{later(): void, labels(): readonly import("./labels.js").Label[]}} scene  `later`: paint the cells again
+ * @param {{later(): void, labels(): readonly import("./labels.js").Label[], ports: any}} scene  `later`: paint the cells again
  */
 export function makePins(make, palette, scene) {
   const { h, s } = make;
