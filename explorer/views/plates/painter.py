@@ -22,6 +22,7 @@ from explorer.views.plates.extent import extent_of
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
+from explorer.views.plates.pins import pin_views
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import (
@@ -98,6 +99,8 @@ class PlatesPainter:
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
+        if shown == "after" and request.trial is None:
+            view["pins"] = pin_views(index, step, at, view, places)
         view["extent"] = extent_of(view, places, stage)
 
     def legend(
