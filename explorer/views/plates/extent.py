@@ -26,6 +26,7 @@ def extent_of(view: PictureView, places: Sequence[Place], stage: Stage) -> list[
         *_plates(view["nodes"], places),
         *_lines(view["edges"]),
         *_links(view.get("links", [])),
+        *((x - w / 2, y - h / 2, x + w / 2, y + h / 2) for x, y, w, h in (pin["box"] for pin in view.get("pins", []))),
         *_tags([*view["hulls"], *view.get("matches", [])]),
     ]
     if not areas:

@@ -22,6 +22,7 @@ from explorer.views.plates.extent import extent_of
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
+from explorer.views.plates.pins import pin_views
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import (
@@ -98,6 +99,8 @@ class PlatesPainter:
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
+        if shown == "after" and request.trial is None:
+            view["pins"] = pin_views(index, step, at, view, places)
         view["extent"] = extent_of(view, places, stage)
 
     def legend(
@@ -106,9 +109,8 @@ class PlatesPainter:
         """Return entries for times, for cells and their lines, and those for hulls and badges."""
         signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
-        coloured = request.colour_by not in KIND_COLOURS
         times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
-        plates = plates_legend(view["nodes"], view["edges"], coloured)
+        plates = plates_legend(view["nodes"], view["edges"], view["looks"])
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
         return [*times, *plates, *shared, *legend_items(missed)]
 
@@ -153,13 +155,13 @@ def _spots_before(request: Request) -> dict[str, Spot]:
     }
 
 
-def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured: bool) -> list[LegendItem]:
-    """Return the legend of a picture; `coloured` says whether cells have the colours of something but their kind."""
+def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView]) -> list[LegendItem]:
+    """Return the legend of a picture: of its kinds only those whose colours it has."""
     plates = [node["plate"] for node in nodes if "plate" in node]
-    kinds = {node["kind"] for node in nodes}
+    kinds = {node["kind"] for node in nodes if looks[node["look"]]["fill"] == node["kind"]}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
     return legend_items(
-        *((not coloured and name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
+        *((name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
         (any(plate["gap"] for plate in plates), "cell", "apart", "", "apart: each is a call"),
         (
             any(not plate["gap"] for plate in plates),

@@ -9,6 +9,7 @@ from math import log2
 from explorer.views.graph_painter import hull_element, tag_element, tag_width
 from explorer.views.lines import Place, overlap
 from explorer.views.looks import css
+from explorer.views.marks import mark_text
 from explorer.views.plates.pen import (
     STYLE as LABEL_STYLE,
     Rect,
@@ -25,7 +26,7 @@ from explorer.views.plates.pen import (
 )
 from explorer.views.plates.plate_words import MAX_LINES
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PlateView, PortView
+from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PinView, PlateView, PortView
 
 CELL, SHEETS, READ, PORT = PLATES["cell"], PLATES["sheets"], PLATES["read"], PLATES["port"]
 MIDDLE = 0.36
@@ -73,11 +74,13 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     return [
         *line_elements(view["edges"], rects, cells),
         *(plate_elements(node, plate, rects[node["id"]], cells[node["id"]], view) for node, plate in plates),
+        *map(_pin_lines, view.get("pins", [])),
         *(hull_element(hull, tint=PLATES["tint"]) for hull in view["hulls"]),
         *(element for node, plate in plates for element in _label(plate, rects[node["id"]], labels[node["id"]], tags)),
         *link_elements(view.get("links", [])),
         *port_elements(view["nodes"], view["edges"]),
         *tag_elements(view["hulls"], tags),
+        *map(_pin, view.get("pins", [])),
     ]
 
 
@@ -273,6 +276,17 @@ def seen_words(words: Sequence[Words], tags: Sequence[Tag]) -> list[Words]:
 def link_elements(links: Sequence[LinkView]) -> list[str]:
     """Return the elements of the links of a picture; a reason without a place is a tooltip only."""
     return [_link(link) for link in links]
+
+
+def _pin_lines(pin: PinView) -> str:
+    """Return the lines that keep layers apart, and the one from the nearest plate to the pin."""
+    return "".join(map(mark_text, (*pin["strokes"], *pin["leader"])))
+
+
+def _pin(pin: PinView) -> str:
+    x, y = pin["box"][:2]
+    title = f"<title>{escape(pin['reason'])}</title>"
+    return f'<g transform="translate({x:g} {y:g})">{title}<g>{"".join(map(mark_text, pin["marks"]))}</g></g>'
 
 
 def _link(link: LinkView) -> str:
