@@ -195,7 +195,7 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
     painter.complete(request, view, places_from(coordinates), mode, shown)
     if nodes and colour_by != request.colour_by:
         view["note"] += f" {UNCOLOURED[request.colour_by]}"
-    view["table"] = table_of(nodes, edges, hulls)
+    view["table"] = table_of(nodes, edges, hulls, view.get("pins", []))
     items = legend_of(nodes, edges, hulls, tried, index.noun)
     view["legend"] = [with_swatch(item) for item in (*legend, *painter.legend(request, view, items, shown))]
     return Picture(view, coordinates)
@@ -265,6 +265,7 @@ def plain_view(after: PictureView) -> PictureView:
         "edges": edges,
         "hulls": [],
         "links": [],
+        "pins": [],
         "legend": legend,
         "table": table_of(nodes, edges, []),
     }

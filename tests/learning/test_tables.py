@@ -155,6 +155,7 @@ def test_an_array_is_a_table(tmp_path):
         ("x\n1\n1\n", {"x": "gaussian"}, ValueRangeError, "column 'x' is constant"),
         ("x\n0.5\n1\n", {"x": "binomial"}, DataTypeError, "column 'x' has fractions"),
         ("x\n1.5\ninf\n", {}, ValueRangeError, "column 'x' is infinite in row 2"),
+        ("x\n3\ninf\n3\n", {}, ValueRangeError, "column 'x' is infinite in row 2"),
         ("x,y\n?,1\n,2\n", {}, ValueRangeError, "column 'x' has no values"),
         ("x\n1\n", {"x": "colour"}, UnknownNameError, "no kind of column named 'colour'"),
         ("x\n1\n", {"z": "gaussian"}, UnknownNameError, "no column named 'z'; known are: x"),

@@ -107,7 +107,9 @@ def _infer_kind(cells: Cells) -> str:
             return "gaussian"
         numbers = np.array(found, dtype=np.float64)
     else:
-        numbers = cells[np.isfinite(cells)]
+        numbers = cells[~np.isnan(cells)]
+    if np.isinf(numbers).any():
+        return "gaussian"  # which refuses it
     distinct = np.unique(numbers)
     if len(distinct) <= 1:
         return "categorical"

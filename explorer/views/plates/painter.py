@@ -22,6 +22,7 @@ from explorer.views.plates.extent import extent_of
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
+from explorer.views.plates.pins import pin_views
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import (
@@ -36,7 +37,17 @@ from explorer.views.plates.times import (
 from explorer.views.request import Request
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT, legend_items
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import ColourBy, EdgeView, HullView, LegendItem, LookView, Mode, NodeView, PictureView
+from explorer_widgets.schema import (
+    ColourBy,
+    EdgeView,
+    HullView,
+    LegendItem,
+    LookView,
+    Mode,
+    NodeView,
+    PictureView,
+    PlateView,
+)
 from explorer_widgets.theme import KINDS
 
 
@@ -88,7 +99,9 @@ class PlatesPainter:
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
-        view["extent"] = extent_of(view, places)
+        if shown == "after" and request.trial is None:
+            view["pins"] = pin_views(index, step, at, view, places)
+        view["extent"] = extent_of(view, places, stage)
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
@@ -150,16 +163,30 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: S
     return legend_items(
         *((name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
         (any(plate["gap"] for plate in plates), "cell", "apart", "", "apart: each is a call"),
-        (any(not plate["gap"] for plate in plates), "cell", "folded", "", "closed up: slices of one call"),
-        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a separate call"),
+        (
+            any(not plate["gap"] for plate in plates),
+            "cell",
+            "folded",
+            "",
+            "closed up: slices of one call",
+        ),
+        (any(map(_has_gaps, plates)), "cell", "pale", "", "pale: no slice here"),
+        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a layer not folded"),
         (
             any(edge["read"] and not edge["copied_bytes"] for edge in edges),
             "line",
             "viewLine",
             "",
-            "read as a view, nothing is copied",
+            "read by a folded layer: no copy",
         ),
-        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
+        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by a folded layer: copied"),
         (any("port" in edge for edge in edges), "line", "port", "", "a line goes on at the same number"),
         *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
     )
+
+
+def _has_gaps(plate: PlateView) -> bool:
+    """Return whether the slices of one call leave parts of its sheets free."""
+    places = list(zip(*[iter(plate["places"])] * 4, strict=True))
+    across, down = max(x + width for x, _, width, _ in places), max(y + height for _, y, _, height in places)
+    return plate["gap"] == 0 and sum(width * height for _, _, width, height in places) < across * down
