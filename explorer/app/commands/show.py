@@ -260,7 +260,7 @@ def svg(
 
     if mode not in MODES:
         raise unknown_name("mode", mode, list(MODES))
-    if colour_by not in COLOURS or colour_by == "value":  # which a page draws
+    if colour_by not in COLOURS or colour_by == "value":  # only a page has values
         raise unknown_name("colouring", colour_by, [name for name in COLOURS if name != "value"])
     check_name("engine", engine, ENGINES)
     ending = out.suffix.lower()
