@@ -279,7 +279,7 @@ STEP = _record(
         "matches": _list_of(_row(TEXT, ID, IDS, TEXT, _list_of(_row(TEXT, NUMBER)), optional=1)),
         "refusals": _list_of(REFUSAL),
         "refusals_over": _mapping_of(SIZE),
-        "lost": _list_of(_row(COUNT, COUNT, ID, TEXT, TEXT, TEXT, optional=1)),
+        "lost": _list_of(_row(COUNT, COUNT, ID, TEXT, TEXT, TEXT, _list_of(_row(TEXT, NUMBER, NUMBER)), optional=2)),
         "rewrites": _list_of(_row(COUNT, TEXT, IDS, IDS, TEXT, IDS, optional=1)),
         "folds": _list_of(_record(FOLD, {"read": READ})),
         "limits": _list_of(_row(TEXT, INTEGER, TEXT)),

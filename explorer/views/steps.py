@@ -11,6 +11,7 @@ from explorer.timings import Timing
 from explorer.trace import Step, StepCheck, outcome_text
 from explorer.views.clock import Sources, clock_view
 from explorer.views.costs import Measurements
+from explorer.views.hulls import is_trivial
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, RECORDED, LayerTimes, in_order
 from explorer.views.messages import rules_text, step_name, step_title, step_words
@@ -71,6 +72,7 @@ def steps(
                 "folds": folds,
                 "matches": len(step.matches),
                 "near_misses": len(step.refusals) + sum(step.refusals_over.values()),
+                "near_stops": sum(not is_trivial(miss) for miss in step.refusals),
                 "seconds": step.seconds,
             }
         )

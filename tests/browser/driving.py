@@ -207,7 +207,7 @@ def ask_the_lens(host: Host) -> None:
         host.page.keyboard.press("]")
         host.see(".ce-lens-place b", place)
         host.see(".ce-lens-verdict", verdict)
-    host.press("What if it were not so?")
+    host.press("What if this check had passed?")
     host.see(".ce-what-if-answer", "Candecomp would match once more (2 in place of 1): #13 + #12.")
     host.look(".ce-lens", ".ce-plates", cells=("input", "sum", "product"))
     host.page.keyboard.press("Escape")

@@ -209,7 +209,7 @@ def test_the_whole_picture_is_in_sight_with_a_close_up_and_with_the_rule_lens(di
     page.locator(".ce-plate").first.focus()
     page.keyboard.press("]")
     page.clock.run_for(2 * MOVED_MS)
-    assert words(page, ".ce-dock-match .ce-dock-tag") == ["1st: Sum", "2nd: Hadamard"]
+    assert words(page, ".ce-dock-match .ce-dock-tag") == ["2 Sum", "1 Hadamard"]
     for _ in range(MAX_FRAMES):  # the tags are placed in the frame after the picture has stopped
         if page.evaluate(HIDDEN) == [0, 0, 0, 0]:
             return
@@ -487,7 +487,7 @@ def test_the_rule_lens_docks_a_match_question_by_question_and_closes_by_key(digi
     page.clock.run_for(MOVED_MS)
     assert len(words(page, ".ce-lens-yes")) == 7
     assert words(page, ".ce-lens-place b") == ["Match 1 of 85"]
-    assert words(page, ".ce-dock-match .ce-dock-tag") == ["1st: Sum", "2nd: Hadamard"]
+    assert words(page, ".ce-dock-match .ce-dock-tag") == ["2 Sum", "1 Hadamard"]
     frame, cell = page.locator(".ce-dock-frame").first, page.locator(".ce-plate-face").nth(3)
     inner, outer = frame.bounding_box(), cell.bounding_box()
     assert inner is not None

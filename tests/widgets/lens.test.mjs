@@ -199,7 +199,7 @@ test("] docks the entries of a match in turn, with a tick for each question", as
   assert.deepEqual([waiting(), said(root, "ce-lens-yes").length], [2, 0]);
   await pass(500);
   assert.equal(waiting(), 1);
-  assert.match(said(root, "ce-lens-entries")[0], /1st: Sum → #3/);
+  assert.match(said(root, "ce-lens-entries")[0], /1st Sum → #3/);
   await pass(3000);
   assert.deepEqual([waiting(), said(root, "ce-lens-yes").length, said(root, "ce-lens-open").length], [0, 4, 0]);
   assert.match(said(root, "ce-lens-place")[0], /^Match 1 of 3stop 1 of 2: Candecomp: 2 matches$/);

@@ -17,7 +17,8 @@ import { readPicture } from "../../widgets/js/picture/reading.js";
 import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { freePlace } from "../../widgets/js/plates/docking.js";
-import { NO_LENS } from "../../widgets/js/plates/lens.js";
+import { NO_MARKS } from "../../widgets/js/picture/marks.js";
+import { closingUp, shareAt } from "../../widgets/js/plates/attempt.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, cellsAt, leavingAt, movement } from "../../widgets/js/plates/movement.js";
 import { layPorts, lightPorts, portElements } from "../../widgets/js/plates/ports.js";
@@ -483,7 +484,7 @@ test("hovering dims unrelated cells, but nothing if their reads are unknown", ()
     );
     scene.show(read(first, second, more), new Map());
     scene.look({ k: 1, x: 0, y: 0 }, 200, 100);
-    scene.mark({ selected: new Set(), found: null, hull: "", hover: "a", focus: "", cell: 0, lens: NO_LENS });
+    scene.mark({ ...NO_MARKS, hover: "a", cell: 0 });
     return new Promise((done) => setTimeout(() => done((scene.close(), alphas)), 60));
   };
   return Promise.all([
@@ -627,4 +628,25 @@ test("where plates are chosen as an answer, a click on any layer chooses its pla
   assert.deepEqual(click(5, 5), [["a"], []]);
   assert.deepEqual(click(15, 5), [[], []]);
   close();
+});
+
+test("cells of an attempt would close up in the middle of their line, those that go on in another one at its end", () => {
+  const at = (x, y) => ({ x, y, w: 10, h: 10 });
+  assert.deepEqual(closingUp([at(0, 0), at(50, 20)]), [
+    { x: 20, y: 10 },
+    { x: -20, y: -10 },
+  ]);
+  const ways = closingUp([at(0, 0), at(50, 0), at(0, 90), at(50, 90)]);
+  assert.deepEqual(
+    ways.map(({ x }) => x),
+    [40, 0, 0, -40],
+  );
+  assert.deepEqual(closingUp([at(0, 0)]), [{ x: 0, y: 0 }]);
+});
+
+test("cells come nearer than lines hold them, and touch if nothing holds them", () => {
+  assert.equal(shareAt(0, false, 0), 0);
+  assert.ok(shareAt(520, false, 0) > shareAt(5000, false, 0));
+  assert.ok(shareAt(Infinity, false, 0) > 0);
+  assert.equal(shareAt(Infinity, true, 0.3), 1);
 });

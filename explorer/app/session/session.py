@@ -277,7 +277,7 @@ class Session:
             full_ms=self.full_ms,
         )
         if trial is None:
-            offer_what_ifs(found.view)
+            offer_what_ifs(self.index, found.view)
         return found
 
     def answer_what_if(self, hull: str) -> None:

@@ -75,13 +75,13 @@ from explorer_widgets.schema.living import (
     LivingVariableView as LivingVariableView,
     LivingView as LivingView,
 )
+from explorer_widgets.schema.marks import MarkView as MarkView
 from explorer_widgets.schema.picture import (
     ActionView as ActionView,
     EdgeView as EdgeView,
     HullView as HullView,
     LegendItem as LegendItem,
     LookView as LookView,
-    MarkView as MarkView,
     NodeView as NodeView,
     PictureStateView as PictureStateView,
     PictureView as PictureView,
@@ -89,6 +89,7 @@ from explorer_widgets.schema.picture import (
     SignView as SignView,
     TableView as TableView,
 )
+from explorer_widgets.schema.pins import PinKind as PinKind, PinView as PinView
 from explorer_widgets.schema.plates import (
     BadgeView as BadgeView,
     HalfBarView as HalfBarView,

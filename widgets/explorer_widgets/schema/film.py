@@ -174,6 +174,8 @@ class StepView(TypedDict):
     """Number of layers, each slice of a folded one included."""
     matches: int
     near_misses: int
+    near_stops: NotRequired[int]
+    """Those that are shown one by one: not the attempts that ended at the first type."""
     seconds: float
     frame: NotRequired[FrameView]
     """Its frame in the film, if it has one."""

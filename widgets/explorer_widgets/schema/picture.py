@@ -4,6 +4,8 @@ from typing import Literal, NotRequired, TypedDict
 
 from explorer_widgets.schema.buffers import BuffersView, RecordedBuffersView
 from explorer_widgets.schema.lens import LensView, RuleView
+from explorer_widgets.schema.marks import MarkView
+from explorer_widgets.schema.pins import PinView
 from explorer_widgets.schema.plates import BadgeView, LinkView, PlateView
 from explorer_widgets.schema.score import ScoreView
 from explorer_widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
@@ -116,19 +118,6 @@ class HullView(TypedDict):
     """The upper left corner of its name, [x, y]; without it the name is not drawn."""
 
 
-class MarkView(TypedDict):
-    """An SVG element with its other attributes by name; `fill` and `stroke` are roles, `none`, or `url(#pattern)`.
-
-    On an axis, `from` and `to` are shares of its length: the ends of a line or of a rectangle, or where the rest is.
-    """
-
-    tag: str
-    text: NotRequired[str]
-    parts: NotRequired[list["MarkView"]]
-    fill: NotRequired[str]
-    stroke: NotRequired[str]
-
-
 class LegendItem(TypedDict):
     """One entry of the legend: each visual channel has one meaning, and every colour comes with a sign."""
 
@@ -195,6 +184,8 @@ class PictureView(TypedDict):
     """The rules of the lenses, by name."""
     links: NotRequired[list[LinkView]]
     """Missed folds between plates."""
+    pins: NotRequired[list[PinView]]
+    """Why layers are not fewer."""
     matches: NotRequired[list[HullView]]
     """The matches, around plates of the step before; shown before they are rewritten."""
     score: NotRequired[ScoreView]

@@ -4,7 +4,7 @@ import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/near.js";
 import { SECTIONS } from "../parts/inspector.js";
-import { chosenMode, hasAllTools, isAlive, isCompact, isDrawer, isPresenting } from "../parts/state.js";
+import { chosenMode, hasAllTools, isAlive, isCompact, isDrawer, isPresenting, triedPin } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
 /** @import { Picture } from "../picture/types.js" */
@@ -40,12 +40,13 @@ export function makeKeys(page) {
     return true;
   }
 
-  /** Undo the innermost thing: hint, help, playing, search, selection, drawer, focus. */
+  /** Undo the innermost thing: hint, help, playing, attempt, search, selection, drawer, focus. */
   function escape() {
     hint.hide();
     if (state.showHelp) help.open(false);
     else if (state.learning) page.living.stop();
     else if (state.playing) stepping.setPlaying(false);
+    else if (triedPin(state)) page.attempts.play("");
     else if (state.query) search.clear();
     else if (state.hull || state.selection.length) {
       if (state.hull) selecting.light("");

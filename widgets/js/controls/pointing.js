@@ -30,6 +30,7 @@ export function makePointing({
   stage,
   camera,
   selecting,
+  attempts,
   hint,
   closingUp,
   living,
@@ -85,6 +86,8 @@ export function makePointing({
     const layerOf = (/** @type {string} */ id) => (cell?.box.id === id ? cell.layer : -1);
     const add = event.shiftKey || event.ctrlKey || event.metaKey;
     for (let target = event.target; target && target !== pane.element; target = target.parentNode) {
+      const pin = target.getAttribute && target.getAttribute("data-pin");
+      if (pin) return attempts.play(pin);
       const hull = target.getAttribute && target.getAttribute("data-hull");
       if (hull && target.getAttribute("class").includes("ce-tag")) return selecting.light(hull);
       const action = pane.scene.actionOf?.(target);

@@ -119,6 +119,32 @@ export const readLens = like({
   whatIf: maybe({ text: "", matches: [[0]] }),
 });
 
+/** @param {any} value */
+const readBox4 = (value) => list(value).map((part) => number(part));
+const readPinFields = like({
+  id: "",
+  kind: "waits",
+  text: "",
+  reason: "",
+  box: readBox4,
+  leader: readMarks,
+  marks: readMarks,
+  small: readMarks,
+  strokes: readMarks,
+  ends: [0],
+  cells: [0],
+  nodes: [""],
+  verdict: "",
+  hull: "",
+  whatIf: maybe({ text: "", matches: [[0]] }),
+});
+/** A pin with its middle and its size. @param {any} value */
+export function readPin(value) {
+  const { box, ...pin } = readPinFields(value);
+  const [x = 0, y = 0, w = 0, h = 0] = box;
+  return { ...pin, x, y, w, h };
+}
+
 /** What a picture says of itself. */
 export const readSelf = like({
   step: 0,
@@ -138,6 +164,7 @@ export const readSelf = like({
   buffers: maybe(readBuffers),
   origins: [[0]],
   matches: [readMatch],
+  pins: [readPin],
   score: readScore,
 });
 

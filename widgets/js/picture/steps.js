@@ -59,6 +59,7 @@ const readStep = like({
   matches: 0,
   counted: "",
   nearMisses: 0,
+  nearStops: 0,
   seconds: 0,
   frame: maybe(readFrame),
   clock: maybe(readClock),

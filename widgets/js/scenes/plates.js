@@ -25,6 +25,7 @@ import {
   paintPicked,
   rewritten,
 } from "../plates/paint.js";
+import { makePins } from "../plates/pins.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layPorts, lightPorts, portElements } from "../plates/ports.js";
 import { cellsArea, layTags } from "../plates/titles.js";
@@ -91,11 +92,15 @@ export function platesScene(make, palette) {
   const [formerLayer, linkLayer, portLayer] = ["former", "link", "port"].map((layer) =>
     s("g", { "aria-hidden": "true", class: `ce-${layer}-layer` }),
   );
+  const pins = makePins(make, palette, { later: () => later(), labels: () => labels, ports: portLayer });
   const world = s("g", { role: "presentation" });
-  for (const layer of [formerLayer, hullLayer, lens.lines, labelLayer, linkLayer, portLayer, tagLayer, lens.element])
+  for (const layer of [
+    ...[formerLayer, pins.under, hullLayer, lens.lines, labelLayer],
+    ...[linkLayer, portLayer, tagLayer, pins.held, pins.over, lens.element],
+  ])
     world.appendChild(layer);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
-  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
+  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay, pins.keys);
   const still = makeStill([canvas, overlay]);
   /** @type {Picture | null} */
   let picture = null;
@@ -182,9 +187,9 @@ export function platesScene(make, palette) {
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const isOpen = known && !lensHull(shown, marks.hull);
     const lit = isOpen && t >= 1 && marks.hover && !marks.beliefs ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), pen, picture: shown, lit, values: marks.values, beliefs: marks.beliefs };
+    const ink = { ...state(), pen, picture: pins.lines(shown), lit, values: marks.values, beliefs: marks.beliefs };
     const done = layersDone(shown);
-    const cells = done ? rewritten(shownCells(), done) : shownCells();
+    const cells = done ? rewritten(shownCells(), done) : pins.cells(shownCells());
     const settled = t < 1 ? beats.settled(t) : 1;
     if (settled >= 1 || (settled > LINED && countLines(shown) <= MOVING_LINES))
       paintLines(ink, () => areasByBox(cells, done));
@@ -192,7 +197,8 @@ export function platesScene(make, palette) {
       const leaving = leavingAt(plan().leaving, beats.merged(t));
       for (const [box, own] of byBox(leaving)) paintCells({ ...ink, lit: null }, box, own);
     }
-    for (const [box, own] of byBox(cells)) {
+    for (const [still, own] of byBox(cells)) {
+      const box = pins.box(still);
       if (t >= 1 && !isWanted(box)) continue;
       const isOne = box.plate?.gap === 0;
       if (isOne) paintDepth(ink, box, settled);
@@ -252,7 +258,9 @@ export function platesScene(make, palette) {
       layLinks();
       layPorts(ports, k, text);
       layLens();
+      pins.lay(k, text, [...labels.map(({ box }) => cellsArea(box)), ...words]);
     }
+    pins.place(camera, width, height);
     laid = camera;
   }
 
@@ -271,7 +279,7 @@ export function platesScene(make, palette) {
     stage,
     list: overlay,
     recolour() {
-      if (picture) drawHulls(picture);
+      if (picture) for (const draw of [drawHulls, pins.show]) draw(picture);
       painted = NOT_LAID;
       later();
     },
@@ -292,6 +300,7 @@ export function platesScene(make, palette) {
       links = shown.links.map((link) => linkElement(make, link));
       linkLayer.replaceChildren(...links.map(({ group }) => group));
       layLinks();
+      pins.show(shown);
       ports = portElements(make, shown);
       portLayer.replaceChildren(...ports.ports.map(({ group }) => group));
       beats = beatsOf(docks.length > 0, !isSame);
@@ -314,8 +323,7 @@ export function platesScene(make, palette) {
       const seen = short(settled ** 2);
       if (settled > 0) formerLayer.replaceChildren();
       labelLayer.setAttribute("opacity", seen);
-      linkLayer.setAttribute("opacity", seen);
-      portLayer.setAttribute("opacity", seen);
+      for (const layer of [linkLayer, portLayer, pins.under, pins.over]) layer.setAttribute("opacity", seen);
       for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
       if (moves) later();
     },
@@ -340,8 +348,10 @@ export function platesScene(make, palette) {
       if (lensHull(picture, next.hull) !== lensHull(picture, marks.hull)) laid = NOT_LAID;
       marks = next;
       const { selected, found, hull, hover, focus } = next;
+      const isLens = Boolean(lensHull(picture, hull));
+      const tried = pins.mark(picture, { ...next.pins, hidden: next.pins.hidden || isLens });
       const lit = picture && hull ? picture.stops.find((item) => item.id === hull) : null;
-      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
+      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : tried && new Set(tried.nodes);
       const stop = picture?.byId.has(focus) ? focus : picture?.boxes[0]?.id;
       for (const { box, group } of labels) {
         const dim = (members && !members.has(box.id)) || (found && !found.has(box.id));
@@ -381,6 +391,7 @@ export function platesScene(make, palette) {
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
     close() {
       closed = true;
+      pins.close();
       clearTimeout(resting);
       if (waiting) unframe(waiting);
       stage.remove();
