@@ -12,6 +12,7 @@ from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleav
 from explorer.bench.layer_times import has_part_times as has_part_times, measure_layers as measure_layers
 from explorer.bench.machine import (
     device_name as device_name,
+    is_this_machine as is_this_machine,
     keep_freed_memory as keep_freed_memory,
     why_no_cuda as why_no_cuda,
 )

@@ -20,7 +20,7 @@ FORMAT = "circuit-explorer timing"
 VERSION = 1
 ENDINGS = (".timing.json", ".timing.json.gz")
 NAMES = {str: "a string", bool: "true or false", int: "an integer", float: "a number"}
-SHIPPED_FOLDER = Path(__file__).with_name("recorded")
+SHIPPED_FOLDER = Path(__file__).with_name("recorded_runs")
 """The runs recorded on other machines in an installed package."""
 CHECKOUT_FOLDER = Path(__file__).parents[2] / "notebooks" / "recorded"
 RECORDED_FOLDER = SHIPPED_FOLDER if SHIPPED_FOLDER.is_dir() else CHECKOUT_FOLDER

@@ -112,7 +112,7 @@ LEVELS: Mapping[str, Level] = {
             has_circuit=False,
             declines_matches=False,
             stage_depth=1,
-            page_bytes_per_node=90,
+            page_bytes_per_node=120,
         ),
         Level(
             name=PROGRAM,
@@ -178,7 +178,7 @@ LEVELS: Mapping[str, Level] = {
             has_circuit=False,
             declines_matches=False,
             stage_depth=1,
-            page_bytes_per_node=90,
+            page_bytes_per_node=190,
             listing="code",
             most_alive="at most {} alive",
             buffer="value",

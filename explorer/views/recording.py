@@ -4,10 +4,12 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from explorer.trace import Step
 from explorer.views.details import details
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
 from explorer.views.layer_timings import heat_at, roofs_at
+from explorer.views.messages import caption_of, message_of, step_title
 from explorer.views.picture import picture
 from explorer.views.steps import steps
 from explorer_widgets.schema import (
@@ -91,6 +93,10 @@ def _add(
     full_ms: float | None,
 ) -> None:
     step, mode, colour_by, group_by = look
+    source = "/".join(map(str, (step - 1, mode, colour_by, group_by)))
+    if source in recorded["pictures"] and not layer_times and near_misses is None and _repeats(index, step, mode):
+        _repeat(recorded, index, look, source)
+        return
     times, roofs = heat_at(index, step, layer_times), roofs_at(index, step, layer_times)
     more: dict[str, Any] = {"near_misses": near_misses, "times": times, "layer_times": layer_times, "full_ms": full_ms}
     drawn = picture(index, step, mode, colour_by, group_by, **more)
@@ -106,6 +112,31 @@ def _add(
             before = details(index, step, node["ids"], times=times, roofs=roofs, before=True)
             if before != recorded["details"][name]:
                 recorded["details"][f"{name}/before"] = before
+
+
+def _repeats(index: TraceIndex, step: int, mode: Mode) -> bool:
+    """Whether a picture is that of the step before, but for words about the step: none that they show did anything."""
+    first = step - (2 if mode == "before" else 1)
+    return mode != "side" and first >= 0 and all(map(_is_idle, index.trace.steps[first : step + 1]))
+
+
+def _is_idle(step: Step) -> bool:
+    told = (step.matches, step.refusals, step.lost, step.folds, step.limits, step.error, step.reads, step.notes)
+    return not (step.changed or step.operator or any(told))
+
+
+def _repeat(recorded: RecordingView, index: TraceIndex, look: PictureKey, source: str) -> None:
+    """Add the picture and the details of the step before, as those of a step that repeats it."""
+    step, mode, key = look[0], look[1], "/".join(map(str, look))
+    view = recorded["pictures"][source].copy()
+    view["step"], view["title"] = step, step_title(index, step)
+    view["caption"], view["message"] = caption_of(index, step), message_of(index, step)
+    recorded["pictures"][key], recorded["coordinates"][key] = view, recorded["coordinates"][source]
+    details, ends = recorded["details"], ("", "/before") if mode == "before" else ("",)
+    for name in (f"{node['id']}{end}" for node in view["nodes"] for end in ends):
+        if (found := details.get(f"{step - 1}/{name}")) is not None and f"{step}/{name}" not in details:
+            details[f"{step}/{name}"] = found.copy()
+            details[f"{step}/{name}"]["id"] = f"{step}/{found['id'].partition('/')[2]}"
 
 
 def _store_buffers(recorded: RecordingView, view: PictureView) -> None:

@@ -309,6 +309,16 @@ def paint_beliefs(host: Host) -> None:
     host.look(".ce-living")
     host.press("Sample (s)")
     host.see(".ce-living-value", "5 of 64 pixels observed, 59 sampled")
+    film = host.root.locator(".ce-epochs")
+    if film.is_visible():  # of a circuit with trained weights
+        host.press("Watch it learn")
+        host.see(".ce-epochs", "Stop")
+        film.get_by_role("button", name="Stop").press("Escape")
+        host.see(".ce-epochs", "Watch it learn")
+        frame = film.locator(".ce-epoch").nth(1)
+        frame.press("Enter")
+        host.see(".ce-living-note", "As it was after epoch")
+        assert frame.evaluate("frame => frame.getRootNode().activeElement === frame")
     host.press("Beliefs")
     host.root.locator(".ce-living").wait_for(state="hidden")
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from importlib import import_module
 
 import pytest
 import torch
@@ -266,6 +267,15 @@ def test_a_recording_of_the_digits_is_small_and_complete():
     )
     for view in made["pictures"].values():
         assert all(f"{view['step']}/{node['id']}" in made["details"] for node in view["nodes"])
+
+
+def test_steps_that_did_nothing_are_recorded_as_the_step_before_shows_them(monkeypatch: pytest.MonkeyPatch):
+    index = TraceIndex(explorer.record(gallery.load_named("near-misses"), level="tensor"))
+    made = recording(index, "", modes=("diff", "before", "after"))
+    views = list(made["pictures"].values())
+    assert len({id(view["nodes"]) for view in views}) < len(views) / 2
+    monkeypatch.setattr(import_module("explorer.views.recording"), "_repeats", lambda *_: False)
+    assert recording(index, "", modes=("diff", "before", "after")) == made
 
 
 def saved_and_shown(path: str) -> list[str]:

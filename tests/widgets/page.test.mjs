@@ -16,7 +16,7 @@ import {
 } from "../../widgets/js/page.js";
 import question from "../../widgets/js/question.js";
 import { newDocument, settled } from "./dom.mjs";
-import { fused, picture, places, step, unpacked } from "./samples.mjs";
+import { fused, picture, places, step, unpacked, withPlaces } from "./samples.mjs";
 
 const CLOSEUPS = Object.keys(PARTS);
 const base64 = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
@@ -97,8 +97,13 @@ function pageOf(data) {
   const { pictures, coordinates, details, ...head } = data;
   const ofStep = (values, at) => Object.fromEntries(Object.entries(values).filter(([key]) => key.startsWith(`${at}/`)));
   const stores = {
-    "part-0-0": pack({ pictures: ofStep(pictures, 0), coordinates: ofStep(coordinates, 0), details, buffers: {} }),
-    "part-0-1": pack({ pictures: ofStep(pictures, 2), coordinates: ofStep(coordinates, 2), details: {}, buffers: {} }),
+    "part-0-0": pack({ pictures: ofStep(pictures, 0), ...withPlaces(ofStep(coordinates, 0)), details, buffers: {} }),
+    "part-0-1": pack({
+      pictures: ofStep(pictures, 2),
+      ...withPlaces(ofStep(coordinates, 2)),
+      details: {},
+      buffers: {},
+    }),
     recording: pack({ views: [], recordings: [{ ...head, looks: Object.keys(pictures), part_of: { 0: 0, 2: 1 } }] }),
   };
   const read = [];

@@ -141,8 +141,14 @@ export const traits = (more = {}) => ({
   ...more,
 });
 
+/** The coordinates of a part, which it stores among its long values. */
+export function withPlaces(coordinates) {
+  const keys = Object.keys(coordinates);
+  return { coordinates: Object.fromEntries(keys.map((key, at) => [key, at])), shared: Object.values(coordinates) };
+}
+
 /** A recording all of which is unpacked. */
 export function unpacked({ pictures, coordinates, details, buffers = [], ...head }) {
-  const part = { pictures, coordinates, details, buffers };
+  const part = { pictures, details, buffers, ...withPlaces(coordinates) };
   return { ...head, looks: Object.keys(pictures), part: () => part, load: async () => part, loadAhead() {} };
 }

@@ -39,3 +39,17 @@ def test_the_parts_of_a_page_are_the_whole_recording(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(explorer_widgets.parts, "PART_CHARACTERS", 1)
     (read,) = read_page(page_html(recording()))["recordings"]
     assert {name: read[name] for name in recording()} == recording()
+
+
+def test_a_step_that_shows_what_another_one_shows_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explorer_widgets.parts, "PART_CHARACTERS", 1)
+    shown = recording()
+    first, second = "0/diff/change/fold", "1/diff/change/fold"
+    shown["pictures"][second] = {**shown["pictures"][first], "step": 1}
+    shown["coordinates"][second] = shown["coordinates"][first]
+    head, parts = cut(shown)
+    assert head["part_of"] == {"0": 0, "1": 0, "2": 1}
+    pictures = parts[0]["pictures"]
+    assert pictures[second]["shared"] == pictures[first]["shared"]
+    (read,) = read_page(page_html(shown))["recordings"]
+    assert {name: read[name] for name in shown} == shown

@@ -127,7 +127,9 @@ class GraphLink:
 
     def _send_weights(self) -> None:
         try:
-            self.host.show_living(living_view(self.session.index, epochs=True))
+            opened = self.session.opened
+            found = living_view(self.session.index, epochs=True, kept=opened.epochs, name=opened.name)
+            self.host.show_living(found)
         except Exception as error:
             self.host.show_living(no_life(f"The weights cannot be sent: {error}"))  # the page waits for an answer
             raise

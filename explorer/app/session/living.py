@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.app.queries.learned_words import learned_from
+from explorer.app.queries.learned_words import is_untrained, learned_from, words_on_values
 from explorer.app.session.close_up import LOADED, NO_LAYERS
 from explorer.backend import TorchCircuit
 from explorer.backend.layers import (
@@ -38,7 +38,7 @@ from explorer.backend.queries.likelihood import log_partition_of
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.semiring import get_semiring
 from explorer.errors import CircuitError, DataTypeError
-from explorer.symbolic import Circuit, ColumnValues
+from explorer.symbolic import Circuit, ColumnValues, LearnedEpoch
 from explorer.templates import gallery
 from explorer.trace.text import VISIBLE
 from explorer.views import TraceIndex, digits_on, failure_text, image_of
@@ -88,10 +88,13 @@ def no_life(missing: str) -> LivingView:
     }
 
 
-def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
+def living_view(
+    index: TraceIndex, *, epochs: bool = False, kept: Sequence[LearnedEpoch] = (), name: str = "CIRCUIT"
+) -> LivingView:
     """Return the circuit of a trace if it is small, and a distribution; or why it is not.
 
-    With `epochs`, also as it was after the epochs of its training that are known.
+    With `epochs`, also as it was after the epochs of its training that are known: those of the gallery, or those that a
+    checkpoint has `kept`. `name` is the circuit as an argument of `train`.
     """
     trace = index.trace
     if not trace.is_live:
@@ -103,13 +106,16 @@ def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
         limit = f"A page evaluates up to {MAX_LAYERS} layers itself"
         return no_life(f"{limit}, and this circuit has {count:,}. The tool Query answers for it.")
     try:
-        return _living(index, trace.circuit_at(trace.start), epochs=epochs)
+        found, learned = _living(index, trace.circuit_at(trace.start), name)
+        known = kept if learned is None else learned.epochs
+        return {**found, "epochs": _epochs(trace.circuit_at(trace.start), known, found["layers"]) if epochs else []}
     except CircuitError as error:
         return no_life(f"The layers of this circuit have no beliefs to show: {error}")
 
 
 @torch.no_grad()
-def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> LivingView:
+def _living(index: TraceIndex, circuit: TorchCircuit, name: str) -> tuple[LivingView, gallery.TrainedWeights | None]:
+    """Return a circuit without epochs, and the weights of the gallery that it has."""
     stages = stages_of(circuit)
     require_tractable(stages)
     log_partition_of(stages)  # raises an error unless it is a distribution
@@ -128,9 +134,9 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         low, high = np.array([one["span"] for one in variables]).T
         shapes = {name: pixels[: len(low)] for name, pixels in digits_on(grid).items()}
         examples = [{"label": name, "x": (low + x * (high - low)).tolist()} for name, x in shapes.items()]
-    return {
+    found: LivingView = {
         **no_life(""),
-        "note": " ".join(_notes(index, circuit, learned, variables)),
+        "note": " ".join(_notes(index, circuit, learned, variables, name)),
         "image": image,
         "variables": variables,
         "layers": layers,
@@ -138,8 +144,8 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         "cells": {str(node): position[origin] for node, origin in cells_of(index).items() if origin in position},
         **numbers,
         "examples": examples,
-        "epochs": [] if learned is None or not epochs else _epochs(circuit, learned, layers),
     }
+    return found, learned
 
 
 def _notes(
@@ -147,10 +153,14 @@ def _notes(
     circuit: TorchCircuit,
     learned: gallery.TrainedWeights | None,
     variables: Sequence[LivingVariableView],
+    name: str,
 ) -> Iterator[str]:
-    """The origin of the weights, and what is not shown."""
+    """The origin of the weights, or how to learn them, and what is not shown."""
+    subject = index.trace.subject
     if learned is not None:
         yield learned.sentence
+    elif isinstance(subject, Circuit) and is_untrained(subject):
+        yield words_on_values(subject, name)
     if index.columns and not _cells_of_columns(index) and any(not one["states"] for one in variables):
         yield REAL_COLUMNS
     if circuit.output_shape != (1, 1):
@@ -178,13 +188,14 @@ def _learned(index: TraceIndex) -> gallery.TrainedWeights | None:
     return weights if is_same else None
 
 
+@torch.no_grad()
 def _epochs(
-    circuit: TorchCircuit, learned: gallery.TrainedWeights, layers: list[LivingLayerView]
+    circuit: TorchCircuit, epochs: Sequence[LearnedEpoch], layers: list[LivingLayerView]
 ) -> list[LivingEpochView]:
     """Return the circuit after each epoch; none of one whose numbers have other places, as some are equal by chance."""
     own = deepcopy(circuit)  # sessions share the circuit
     found: list[LivingEpochView] = []
-    for one in learned.epochs:
+    for one in epochs:
         state = {name: torch.from_numpy(np.array(value)) for name, value in one.values().items()}
         own.load_leaf_state({**own.leaf_state(), **state})
         stages = stages_of(own)

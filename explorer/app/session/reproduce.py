@@ -280,8 +280,8 @@ LARGE_PAGE_BYTES = 20_000_000
 
 
 def page_bytes(trace: Trace) -> int:
-    """Estimate the size of the page of a trace from its numbers of nodes, within a factor of about two."""
-    nodes = sum(step.snapshot.size[0] for step in trace.steps)
+    """Estimate the size of the page of a trace from the nodes of steps that changed something, by a factor of two."""
+    nodes = sum(step.snapshot.size[0] for step in trace.steps if step.changed or not step.index)
     return EMPTY_PAGE_BYTES + len(RECORDED_MODES) * nodes * trace.level.page_bytes_per_node
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from explorer.views.graph_painter import tag_width
 from explorer.views.lines import Place
+from explorer.views.plates.layout import MARGIN, Stage
 from explorer.views.plates.pen import words_of
 from explorer.views.plates.plate_words import PLAIN
 from explorer.views.plates.plates_svg import HEIGHT, LINE, SIZE, corner_of
@@ -17,9 +18,11 @@ Area = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 
-def extent_of(view: PictureView, places: Sequence[Place]) -> list[float]:
-    """Return left, top, right and bottom of all that is drawn."""
+def extent_of(view: PictureView, places: Sequence[Place], stage: Stage) -> list[float]:
+    """Return left, top, right and bottom of all that is drawn, and of the room for it, which few steps change."""
+    columns = [placed.column for placed in stage.placed]
     areas = [
+        *((left, MARGIN, right, stage.height - MARGIN) for left, right in columns),
         *_plates(view["nodes"], places),
         *_lines(view["edges"]),
         *_links(view.get("links", [])),

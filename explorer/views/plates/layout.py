@@ -11,8 +11,10 @@ from math import ceil, sqrt
 from explorer.views.plates.cells import Cell, Plate, Plates
 from explorer.views.plates.geometry import Grid, repeated
 
-PAGE = (1200.0, 480.0)
+PAGE = (1200.0, 540.0)
 """Plates are wrapped so that they fill a page of this shape best."""
+NEARLY = 0.92
+"""Fewer lines are better if plates are at least this large beside the best number of lines."""
 MAX_LINES = 8
 SIDE = 168.0
 """The longer side of an image: all images of a picture have one scale, so that regions can be compared."""
@@ -117,10 +119,10 @@ def place_plates(plates: Plates, shapes: Shapes, label_width: Labels, rooms: Roo
         [line for columns in circuits for line in _lines(columns, min(number, len(columns)))]
         for number in range(1, min(MAX_LINES, most) + 1)
     ]
-    lines, stage = max(
-        ((lines, _stage(lines, 0.0)) for lines in wrapped),
-        key=lambda one: min(PAGE[0] / one[1].width, PAGE[1] / one[1].height),
-    )
+    stages = [_stage(lines, 0.0) for lines in wrapped]
+    scales = [min(PAGE[0] / stage.width, PAGE[1] / stage.height) for stage in stages]
+    chosen = next(at for at, scale in enumerate(scales) if scale >= NEARLY * max(scales))
+    lines, stage = wrapped[chosen], stages[chosen]
     spare = stage.height * PAGE[0] / PAGE[1] - stage.width
     return _stage(lines, max(0.0, min(MAX_SPREAD, spare / max(map(len, lines), default=1))))
 

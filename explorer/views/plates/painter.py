@@ -38,7 +38,17 @@ from explorer.views.request import Request
 from explorer.views.swatches import HELD
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT, legend_items
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import ColourBy, EdgeView, HullView, LegendItem, LookView, Mode, NodeView, PictureView
+from explorer_widgets.schema import (
+    ColourBy,
+    EdgeView,
+    HullView,
+    LegendItem,
+    LookView,
+    Mode,
+    NodeView,
+    PictureView,
+    PlateView,
+)
 from explorer_widgets.theme import KINDS
 
 
@@ -92,7 +102,7 @@ class PlatesPainter:
             add_outlines(view["matches"], _spots_before(request), words)
         if shown == "after" and request.trial is None:
             view["pins"] = pin_views(index, step, at, view, places)
-        view["extent"] = extent_of(view, places)
+        view["extent"] = extent_of(view, places, stage)
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
@@ -100,9 +110,8 @@ class PlatesPainter:
         """Return entries for times, for cells and their lines, and those for hulls and badges."""
         signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
-        coloured = request.colour_by not in KIND_COLOURS
         times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
-        plates = plates_legend(view["nodes"], view["edges"], coloured)
+        plates = plates_legend(view["nodes"], view["edges"], view["looks"])
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
         held = (any(pin["strokes"] for pin in view.get("pins", [])), "line", HELD, "", "keeps layers apart")
         return [*times, *plates, *shared, *legend_items(missed, held)]
@@ -148,24 +157,38 @@ def _spots_before(request: Request) -> dict[str, Spot]:
     }
 
 
-def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured: bool) -> list[LegendItem]:
-    """Return the legend of a picture; `coloured` says whether cells have the colours of something but their kind."""
+def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView]) -> list[LegendItem]:
+    """Return the legend of a picture: of its kinds only those whose colours it has."""
     plates = [node["plate"] for node in nodes if "plate" in node]
-    kinds = {node["kind"] for node in nodes}
+    kinds = {node["kind"] for node in nodes if looks[node["look"]]["fill"] == node["kind"]}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
     return legend_items(
-        *((not coloured and name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
+        *((name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
         (any(plate["gap"] for plate in plates), "cell", "apart", "", "apart: each is a call"),
-        (any(not plate["gap"] for plate in plates), "cell", "folded", "", "closed up: slices of one call"),
-        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a separate call"),
+        (
+            any(not plate["gap"] for plate in plates),
+            "cell",
+            "folded",
+            "",
+            "closed up: slices of one call",
+        ),
+        (any(map(_has_gaps, plates)), "cell", "pale", "", "pale: no slice here"),
+        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a layer not folded"),
         (
             any(edge["read"] and not edge["copied_bytes"] for edge in edges),
             "line",
             "viewLine",
             "",
-            "read as a view, nothing is copied",
+            "read by a folded layer: no copy",
         ),
-        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
+        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by a folded layer: copied"),
         (any("port" in edge for edge in edges), "line", "port", "", "a line goes on at the same number"),
         *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
     )
+
+
+def _has_gaps(plate: PlateView) -> bool:
+    """Return whether the slices of one call leave parts of its sheets free."""
+    places = list(zip(*[iter(plate["places"])] * 4, strict=True))
+    across, down = max(x + width for x, _, width, _ in places), max(y + height for _, y, _, height in places)
+    return plate["gap"] == 0 and sum(width * height for _, _, width, height in places) < across * down

@@ -1,5 +1,6 @@
 """Plates as SVG elements, for images and saved notebooks: the same list as `widgets/js/scenes/plates.js` draws."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -24,13 +25,14 @@ from explorer.views.plates.pen import (
     words_of,
 )
 from explorer.views.plates.plate_words import MAX_LINES
-from explorer.views.words import list_text
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PinView, PlateView, PortView
 
 CELL, SHEETS, READ, PORT = PLATES["cell"], PLATES["sheets"], PLATES["read"], PLATES["port"]
 MIDDLE = 0.36
 """Distance from the middle of a number down to its baseline, in parts of its size."""
+DIGIT, BESIDE = 0.64, 0.4
+"""The width of a digit, and the least room beside a number, in parts of its size; as in `paint.js`."""
 CELL_STYLE = f".x-view text.x-number{{font-size:{CELL['number']:g}px;text-anchor:middle}}\n"
 
 LOOK = PLATES["tag"]
@@ -40,8 +42,6 @@ Area = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
 LINE = PLATES["lines"]["height"] * PLATES["words"]["reason"]["size"]
-MAX_READERS = 4
-"""At most so many plates are named that read a line that is cut."""
 BASELINE = PLATES["ascent"]
 """The baseline of the first line, as a fraction of its height."""
 LINK_STYLE = (
@@ -148,7 +148,8 @@ def port_elements(nodes: Sequence[NodeView], edges: Sequence[EdgeView]) -> list[
     found: list[str] = []
     for source, lines in cut.items():
         number, out = lines[0][1]["number"], lines[0][1]["out"]
-        readers = list_text([titles[edge["target"]] for edge, _ in lines], MAX_READERS)
+        counts = Counter(titles[edge["target"]] for edge, _ in lines)
+        readers = ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.items())
         found.append(path(polyline(out, 0), stroke="edge", width=PORT["stroke"]))
         for edge, port in lines:
             found.append(path(polyline(port["into"], 0), stroke=_role(edge), width=PORT["stroke"]))
@@ -178,11 +179,12 @@ def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence
     parts = [f"<g><title>{escape(name)}</title>"]
     for by in (SHEETS["far"], SHEETS["near"]) if is_one else ():
         sheet = rectangle((left + by, top - by, width, height))
+        parts.append(path(sheet, fill="ground"))
         parts.append(path(sheet, fill=fill, opacity=SHEETS["fill"]))
         parts.append(path(sheet, stroke="fg", opacity=SHEETS["stroke"]))
     parts += _cells(cells, fill, is_outlined="hatch" in look or not is_one, is_one=is_one)
     for area, layer in zip(cells, plate["cells"], strict=True):
-        if min(area[2:]) > CELL["numbered"] * CELL["number"] and layer >= 0:
+        if layer >= 0 and _has_number(area, layer):
             parts.append(_number(area, layer, ink))
     if is_one:
         parts.append(path(rectangle(rect), stroke="fg", width=PLATES["frame"]))
@@ -213,6 +215,11 @@ def _cells(cells: Sequence[Rect], fill: str, *, is_outlined: bool, is_one: bool)
         alike.setdefault(side > CELL["parted"] * (1 if is_outlined else 2), []).append(d)
     role, width = ("kept", CELL["stroke"]) if is_outlined else ("ground", CELL["slice"])
     return [path("".join(ds), fill=fill, stroke=role if drawn else "", width=width) for drawn, ds in alike.items()]
+
+
+def _has_number(area: Rect, layer: int) -> bool:
+    wide = DIGIT * len(str(layer)) + BESIDE
+    return min(area[2:]) > CELL["numbered"] * CELL["number"] and area[2] > wide * CELL["number"]
 
 
 def _number(area: Rect, layer: int, ink: str) -> str:

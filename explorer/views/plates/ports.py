@@ -4,7 +4,6 @@ All lines of one plate that are cut have one number, as the names of wires in ci
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -21,8 +20,10 @@ PITCH, CLEAR = 25.0, RADIUS + 3.5
 STUB, SHEETS = 8.0, PLATES["sheets"]["far"]
 """Length of the line between a port and its plate, or the sheets behind it."""
 
-Side = tuple[int, Literal["out", "into"]]
-"""A plate, by position, and the side where its lines leave or enter."""
+SIDES = ("out", "into")
+"""Where lines leave a plate, and where they enter one."""
+Side = tuple[int, str]
+"""A plate, by position, and one of its sides."""
 
 
 def cut_ends(columns: Sequence[int], line_of: Sequence[int], ends: Iterable[Ends]) -> frozenset[Ends]:
@@ -43,11 +44,11 @@ def place_ports(stage: Stage, cut: Collection[Ends], taken: Mapping[Side, Collec
     """Return the ends of the lines that are cut; `taken` are the heights of other lines at the sides of plates."""
     sources = sorted({source for source, _ in cut})
     number_of = {source: number for number, source in enumerate(sources, 1)}
-    out = {source: _ends(stage.placed[source], "out", 1, taken.get((source, "out"), ()))[0] for source in sources}
+    out = {source: _ends(stage.placed[source], "out", 1, taken[source, "out"])[0] for source in sources}
     found: dict[Ends, PortView] = {}
     for target in sorted({target for _, target in cut}):
         into = [source for source in sources if (source, target) in cut]
-        ends = _ends(stage.placed[target], "into", len(into), taken.get((target, "into"), ()))
+        ends = _ends(stage.placed[target], "into", len(into), taken[target, "into"])
         for source, end in zip(into, sorted(ends, key=lambda end: (end[0][1], end[0][0])), strict=True):
             found[source, target] = {"number": number_of[source], "out": out[source], "into": end}
     return found
@@ -70,8 +71,9 @@ def _ends(placed: Placed, side: str, number: int, taken: Collection[float]) -> l
     """Return the centre of each port at a side of a plate, and where its line meets the plate: near its middle."""
     x, edge, sign = port_x(placed, side), *((placed.left, -1) if side == "into" else (placed.right, 1))
     heights = np.arange(placed.top + 1, placed.bottom)
-    heights = heights[np.argsort(np.abs(heights - placed.middle), kind="stable")].tolist()
-    clear = [y for y in heights if all(abs(y - other) >= CLEAR for other in taken)] or heights
+    heights = heights[np.argsort(np.abs(heights - placed.middle), kind="stable")]
+    far = np.abs(heights[:, None] - np.array([*taken])).min(axis=1, initial=CLEAR) >= CLEAR
+    clear = heights[far].tolist() or heights.tolist()
     chosen: list[list[list[float]]] = []
     while len(chosen) < number:
         in_column: list[float] = []

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from explorer.views.plates.cells import Ends, Pairs
 from explorer.views.plates.channels import APART, Name, Wire, assign_lanes, overlap
 from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
-from explorer.views.plates.ports import Side, cut_ends, place_ports, port_room, port_x
+from explorer.views.plates.ports import SIDES, Side, cut_ends, place_ports, port_room, port_x
 from explorer_widgets.schema import PortView
 
 NEAR, FAR = 6.0, 16.0
@@ -70,11 +70,12 @@ def wire_plates(stage: Stage, reads: Reads, links: Sequence[Ends] = (), columns:
     lanes = _Lanes(plan, together)
     points = [lanes.corners(way, port) for way, port in together]
     roomy = lanes.roomy()
-    taken: dict[Side, list[float]] = {}
+    taken: dict[Side, list[float]] = {side: [] for ends in cut for side in zip(ends, SIDES, strict=True)}
     for ends in drawn:
-        line = _direct_ends(roomy, ends, None if ends in ways else reads[ends])
-        for end, side in zip(ends, ("out", "into"), strict=True):
-            taken.setdefault((end, side), []).extend(_heights(line, port_x(roomy.placed[end], side)).tolist())
+        for end, side in zip(ends, SIDES, strict=True):
+            if (end, side) in taken:
+                line = _direct_ends(roomy, ends, None if ends in ways else reads[ends])
+                taken[end, side] += np.unique(_heights(line, port_x(roomy.placed[end], side))).tolist()
     turns = {ends: _turns(roomy, ends) for ends in drawn if ends not in ways}
     cuts = place_ports(roomy, cut, taken)
     return Wiring(roomy, dict(zip(ways, points, strict=False)), cuts, turns, points[len(ways) :])
@@ -108,7 +109,7 @@ class _Columns:
         self.ported: dict[tuple[int, int, str], float] = {}
         """How far the ends of lines that are cut reach beyond the sides of columns."""
         for ends in cut:
-            for end, side in zip(ends, ("out", "into"), strict=True):
+            for end, side in zip(ends, SIDES, strict=True):
                 at = stage.line_of[end], self.of[end], side
                 self.ported[at] = max(self.ported.get(at, 0.0), port_room(stage.placed[end], side))
 

@@ -114,5 +114,5 @@ def test_before_a_large_page_is_drawn_its_size_is_noted(tmp_path: Path, monkeypa
     found = RUN.invoke(app, command)
     assert found.exit_code == 0
     note = " ".join(found.stderr.split())
-    assert "Note: the page will have about 0.3 MB, and needs about 0.4 seconds and 0.008 GB of memory" in note
+    assert "Note: the page will have about 0.2 MB, and needs about 0.4 seconds and 0.007 GB of memory" in note
     assert "it holds 13 steps of up to 12 nodes; `svg --step N` writes one step, `show` prints all, and `serve`" in note

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, log
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from explorer.app.session.living import MAX_LAYERS, cells_of, living_view
 from explorer.app.training.job import Job
 from explorer.backend.queries import log_likelihood, marginal, moments
 from explorer.learning.choice import choose_structure
+from explorer.learning.kept_epochs import KeptEpochs
+from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.loop import train
 from explorer.learning.methods import TrainingOptions
 from explorer.learning.tables import TableData, load_table
@@ -87,9 +89,9 @@ def test_probabilities_are_those_of_the_compiled_circuit(name: str) -> None:
     x, observed = evidence(view)
     found = answers(view, given(x, observed))
     wanted = marginal(trace.compiled, x, observed)[:, 0, 0]
-    log = torch.tensor([-inf if one["log"] is None else one["log"] for one in found], dtype=torch.double)
-    assert torch.equal(log == -inf, wanted == -inf)
-    torch.testing.assert_close(log, wanted, atol=1e-5, rtol=0)  # zero of a difference of infinities is not compared
+    logs = torch.tensor([-inf if one["log"] is None else one["log"] for one in found], dtype=torch.double)
+    assert torch.equal(logs == -inf, wanted == -inf)
+    torch.testing.assert_close(logs, wanted, atol=1e-5, rtol=0)  # zero of a difference of infinities is not compared
     for row in range(ROWS):
         if wanted[row] == -inf:
             continue
@@ -304,12 +306,25 @@ def test_leaves_of_numbers_have_their_densities() -> None:
     observed = torch.rand(x.shape, generator=generator) < 0.5
     found = answers(view, given(x, observed))
     wanted = marginal(trace.compiled, x, observed)[:, 0, 0]
-    log = torch.tensor([-inf if one["log"] is None else one["log"] for one in found], dtype=torch.double)
-    assert torch.equal(log == -inf, wanted == -inf)
-    torch.testing.assert_close(log, wanted, atol=1e-5, rtol=0)
+    logs = torch.tensor([-inf if one["log"] is None else one["log"] for one in found], dtype=torch.double)
+    assert torch.equal(logs == -inf, wanted == -inf)
+    torch.testing.assert_close(logs, wanted, atol=1e-5, rtol=0)
     possible = (wanted > -inf).nonzero()[:, 0]
     assert len(possible) > len(x) / 4
     means = moments(trace.compiled, 1, x[possible], observed[possible])[:, 0, 0]
     mean = torch.zeros_like(x).index_copy(0, possible, means)
     for row, variable in (~observed & (wanted > -inf)[:, None]).nonzero().tolist():
         assert found[row]["marginals"][variable] == pytest.approx([float(mean[row, variable])], abs=1e-5)
+
+
+def test_the_epochs_that_a_checkpoint_has_kept_are_shown(learned: dict[str, tuple[Trace, TableData]]) -> None:
+    trace, data = learned["iris"]
+    circuit = trace.subject
+    assert isinstance(circuit, Circuit)
+    kept = KeptEpochs(trace.compiled, data, lambda: circuit)
+    kept.add_first()
+    epochs = living_view(TraceIndex(trace), epochs=True, kept=kept.epochs)["epochs"]
+    assert [one["epoch"] for one in epochs] == [0]
+    assert epochs[0]["bits"] == pytest.approx(
+        -mean_log_likelihood(trace.compiled, data.held_out) / log(2) / 5, abs=0.02
+    )

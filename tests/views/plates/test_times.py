@@ -102,6 +102,42 @@ def test_times_as_colours_name_the_lane_that_they_are_of():
     assert colours(recorded)[1] == {"400 µs on CUDA, recorded", "not measured"}
 
 
+def legend_of(index, step, colour_by, **more):
+    view = picture(index, step, colour_by=colour_by, group_by="plates", **more).view
+    fills = {node["kind"]: view["looks"][node["look"]]["fill"] for node in view["nodes"]}
+    return fills, [item["text"] for item in view["legend"] if item["channel"] in ("fill", "cell")], view["note"]
+
+
+def test_without_times_the_colours_and_the_legend_are_those_of_kinds():
+    index = index_of("conflict")
+    fills, legend, note = legend_of(index, 0, "time")
+    plain = legend_of(index, 0, "change")
+    assert (fills, legend) == plain[:2]
+    assert all(kind == fill for kind, fill in fills.items())
+    assert note == f"{plain[2]} Not measured yet, so the colours are not those of times."
+
+
+def test_a_kind_is_in_the_legend_only_where_its_colour_is_drawn():
+    index = index_of("conflict")
+    _, legend, _ = legend_of(index, 0, "time", times=dict.fromkeys(range(4), 0.5))
+    assert legend == snapshot(
+        ["2 ms (time, logarithmic)", "2 ms", "not measured", "sum", "product", "apart: each is a call"]
+    )
+
+
+def test_the_order_is_that_in_which_calls_run():
+    index = index_of("conflict")
+    fills, legend, _ = legend_of(index, 0, "order")
+    assert legend == snapshot(
+        ["calls 1 to 4 of 12 (in the order in which they run)", "call 12 of 12", "apart: each is a call"]
+    )
+    assert not set(fills) & set(fills.values())
+    (folded,) = {
+        node["fill_text"] for node in picture(index, 11, colour_by="order", group_by="plates").view["nodes"][:1]
+    }
+    assert folded == snapshot("call 1 of 3")
+
+
 def test_a_recorded_run_is_laid_beside_the_measured_one():
     here = with_lanes({}, {0: {"cpu": 1.0}, 3: {"cpu": 2.0}}, recorded=False)
     both = with_lanes(here, {0: {"cpu": 7.0, "cuda": 8.0}}, recorded=True)

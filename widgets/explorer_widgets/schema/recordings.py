@@ -1,6 +1,6 @@
 """A recording for a page without Python, and the options of its views."""
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from explorer_widgets.schema.bars import BarsView
 from explorer_widgets.schema.buffers import BuffersView
@@ -47,13 +47,19 @@ class RecordingHeadView(TypedDict):
 
 
 class RecordingPartView(TypedDict):
-    """The content of consecutive steps, under the keys of `RecordingView`."""
+    """The content of consecutive steps, under the keys of `RecordingView`.
 
-    pictures: dict[str, PictureView]
-    coordinates: dict[str, str]
-    details: dict[str, DetailsView]
+    A picture and details have short values, and `shared`: the positions in `shared` of their long ones by name.
+    """
+
+    pictures: dict[str, dict[str, Any]]
+    coordinates: dict[str, int]
+    """Positions in `shared`."""
+    details: dict[str, dict[str, Any]]
     buffers: dict[str, BuffersView]
     """The states that the pictures name, by position."""
+    shared: list[Any]
+    """The long values, each once."""
 
 
 class GraphOptions(TypedDict, total=False):

@@ -89,9 +89,10 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
         const shares = marginal(life, variable, row, believed.units);
         for (const { button, share, words, value } of buttons) {
           const [isGiven, isObserved] = [x === value, state.evidence[variable] === value];
-          share.textContent = isGiven ? how : `${Math.round(100 * shares[value])} %`;
+          const said = isGiven ? how : `${Math.round(100 * shares[value])} %`;
+          share.textContent = isObserved ? "✓" : said;
           button.setAttribute("aria-pressed", String(isObserved));
-          button.setAttribute("aria-label", `${own.name} = ${words}, ${share.textContent}`);
+          button.setAttribute("aria-label", `${own.name} = ${words}, ${said}`);
           button.setAttribute("title", isObserved ? `Forget ${own.name}` : `Observe ${own.name} = ${words}`);
           button.style.setProperty("--share", `${(100 * shares[value]).toFixed(1)}%`);
         }

@@ -212,13 +212,13 @@ export const STYLE = `
 .ce-stairs i{flex:0 0 4px}
 .ce-stairs .ce-stair{flex:1 1 0;min-width:0;background:var(--ce-changedFill)}
 .ce-stairs i.ce-lane-recorded{opacity:.55}
-.ce-root button.ce-frame.ce-pictured{min-width:${PICTURED}px}
 .ce-frame svg{position:relative;flex:none;width:min(86px,32cqw);margin-left:6px}
 .ce-frame-words{position:relative;display:none;flex-direction:column;min-width:0;padding:0 6px}
 .ce-frame b{font-size:15px;font-variant-numeric:tabular-nums;text-shadow:0 0 3px var(--ce-panel)}
 .ce-frame em{margin-left:6px;font-size:12px;font-style:normal;font-weight:400}
 .ce-frame-words>span{display:none;font-size:12px;overflow:hidden;text-overflow:ellipsis;text-shadow:0 0 3px var(--ce-panel)}
 .ce-root button.ce-frame:first-child{min-width:46px}
+.ce-root button.ce-frame.ce-pictured{min-width:${PICTURED}px}
 @container (min-width:24px){.ce-frame-words{display:flex;padding:0 2px}.ce-frame b{font-size:12px}}
 @container (min-width:54px){.ce-frame-words{padding:0 6px}.ce-frame b{font-size:15px}}
 @container (min-width:64px){.ce-frame-words>span{display:block}}

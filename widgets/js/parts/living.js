@@ -1,9 +1,11 @@
 /** Below a living circuit: the probability of what is painted, what to paint with, and what a layer mixes. */
 
-import { lineAlpha, lineWidth, paintTiles, turned } from "../living/paint.js";
+import { isTurned, lineAlpha, lineWidth, paintTiles, turned } from "../living/paint.js";
 import { logScale, valueOf } from "../living/words.js";
 import { paintOf } from "../picture/fills.js";
 import { boxOf, isAsking, isPresenting } from "./state.js";
+
+/** @import { Box } from "../picture/types.js" */
 
 /** The side of the picture of a unit, and the space between two, in pixels. */
 const [SIDE, SPACE, LABEL] = [52, 8, 18];
@@ -16,6 +18,13 @@ const BRUSHES = [
   ["paper", "Paper", "Paint the least value on an input"],
   ["unknown", "Unknown", "Forget an input: the circuit fills it in (also Shift and drag)"],
 ];
+
+/** Whether values go from left to right in a cell. @param {Box} box @param {number} layer @param {number} variables @param {number[]} image */
+function isCellTurned({ plate }, layer, variables, image) {
+  if (!plate) return false;
+  const [w, h] = plate.places.slice(4 * plate.cells.indexOf(layer) + 2);
+  return isTurned({ x: 0, y: 0, w: w * plate.unit[0], h: h * plate.unit[1] }, variables, image);
+}
 
 /** @param {import("../graph.js").Page} page */
 export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living, epochs, columns }) {
@@ -168,7 +177,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.setAttribute("aria-label", said.textContent);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { fill } = paintOf(shown.box, palette);
-    const tiles = life.image.length || many === 1 ? found.tiles : turned(found.tiles); // as in the cells of tables
+    const tiles = isCellTurned(shown.box, shown.layer, many, life.image) ? turned(found.tiles) : found.tiles;
     const order = Array.from({ length: pictures.length }, (_, at) => at);
     if (fitted < pictures.length) order.sort((a, b) => found.belief.shares[b] - found.belief.shares[a]);
     order.slice(0, fitted).forEach((unit, place) => {

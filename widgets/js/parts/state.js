@@ -229,10 +229,14 @@ export const isCloseupAwaited = ({ details, selection, options, picture }) =>
   options.closeup !== false &&
   !(details && selection.includes(details.id));
 
+/** Whether cells are to have the colours of their values: never on a slide or while a question is asked. @param {Readonly<State>} state */
+export const isColouredByValue = (state) =>
+  state.view.colour_by === "value" && !isPresenting(state) && !isAsking(state);
+
 /** The values that the cells show: none on a slide, which has no close-up. @param {Readonly<State>} state */
-function cellValues(state) {
+export function cellValues(state) {
   const isOpen = state.closeup === "values" && state.showCloseup && !isPresenting(state);
-  const shown = isOpen && (closeupOf(state) || isCloseupAwaited(state));
+  const shown = isColouredByValue(state) || (isOpen && (closeupOf(state) || isCloseupAwaited(state)));
   const { runs, looks } = (shown && state.values) || { runs: [], looks: [] };
   const run = runs[state.run];
   return run ? { cells: run.cells, looks } : null;

@@ -99,8 +99,8 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
     "div",
     { class: "ce-run-side" },
     running,
-    offer,
-    h("div", { class: "ce-group" }, raceButton, lensButton),
+    unmeasured,
+    h("div", { class: "ce-group" }, offer, raceButton, lensButton),
   );
   const element = h(
     "div",
@@ -293,7 +293,6 @@ export const STYLE = `
 .ce-timeline{position:relative;flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-run-side{display:flex;flex-direction:column;align-items:flex-end;font-size:12px;line-height:16px;color:var(--ce-muted)}
 .ce-root .ce-run-side button{height:24px;color:var(--ce-fg)}
-.ce-certified{margin-left:4px;padding:0 7px;border:1px solid var(--ce-line);border-radius:8px;white-space:nowrap}
 .ce-run-missing{flex:1 0 100%;color:var(--ce-muted);font-size:12.5px}
 .ce-run-missing:empty{display:none}
 .ce-timing{display:flex;align-items:center;gap:8px;font-size:12.5px;color:var(--ce-fg)}

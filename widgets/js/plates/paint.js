@@ -23,6 +23,8 @@ import { nameOf } from "./relatives.js";
 
 const { cell: CELL, sheets: SHEETS, read: READ } = PLATES;
 const FAINT = 0.16;
+/** The width of a digit, and the least room beside a number, in parts of its size. */
+const [DIGIT, BESIDE] = [0.64, 0.4];
 /** The width of the outline of a layer that was clicked, in pixels of the screen. */
 const PICKED = 3;
 /** A path of so many cells at most: without a GPU, one of 30,000 takes twice as long as many short ones. */
@@ -32,9 +34,14 @@ const PATH = 128;
 export function paintDepth({ pen, palette }, box, alpha) {
   const { fill } = paintOf(box, palette);
   for (const by of [SHEETS.far, SHEETS.near]) {
-    pen.globalAlpha = SHEETS.fill * alpha;
-    pen.fillStyle = fill;
-    pen.fillRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+    for (const [opacity, colour] of /** @type {[number, string][]} */ ([
+      [1, palette.roles.ground], // no line shows through
+      [SHEETS.fill, fill],
+    ])) {
+      pen.globalAlpha = opacity * alpha;
+      pen.fillStyle = colour;
+      pen.fillRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+    }
     pen.globalAlpha = SHEETS.stroke * alpha;
     pen.strokeStyle = palette.roles.fg;
     pen.lineWidth = 1;
@@ -82,7 +89,8 @@ export function paintCells(canvas, box, cells) {
     }
     look.areas.push(shown);
     const isNumbered = side > CELL.numbered * canvas.text && cell.layer >= 0;
-    if (isNumbered) numbered.push({ alpha, ink, shown });
+    if (isNumbered && k * area.w > (DIGIT * String(cell.layer).length + BESIDE) * canvas.text)
+      numbered.push({ alpha, ink, shown });
   }
   for (const { alpha, own, outlined, stroked, areas } of alike.values()) {
     pen.globalAlpha = alpha;

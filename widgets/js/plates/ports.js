@@ -17,6 +17,10 @@ import { roleOf } from "./paint.js";
 const { radius: RADIUS, text: TEXT } = PLATES.port;
 /** The radius of a circle around its number, of one digit or more, in parts of the size of the text. */
 const [AROUND, AROUND_TWO] = [0.62, 0.75];
+/** The bend of a line that runs backwards. */
+const BEND = 36;
+/** The radius of a circle without room for its number, in pixels of the screen. */
+const DOT = 2.5;
 /** A circle is enlarged so much at most, where none is near. */
 const MOST = 2;
 
@@ -36,8 +40,14 @@ const line = (a, b) => `M${short(a.x)} ${short(a.y)}L${short(b.x)} ${short(b.y)}
 
 /** The whole line, as it would be between the two ports. @param {Point} a @param {Point} b */
 function through(a, b) {
-  const bend = Math.max(2 * RADIUS, Math.abs(b.x - a.x) / 2);
+  const bend = b.x > a.x ? (b.x - a.x) / 2 : BEND;
   return `M${short(a.x)} ${short(a.y)}C${short(a.x + bend)} ${short(a.y)} ${short(b.x - bend)} ${short(b.y)} ${short(b.x)} ${short(b.y)}`;
+}
+
+/** Names, each once, with how often they occur: "7 CPT, Sum". @param {string[]} names */
+function counted(names) {
+  const counts = [...new Set(names)].map((name) => [name, names.filter((other) => other === name).length]);
+  return counts.map(([name, count]) => (count === 1 ? name : `${count} ${name}`)).join(", ");
 }
 
 /** @param {Make} make @param {Picture} picture @returns {DrawnPorts} */
@@ -59,8 +69,7 @@ export function portElements({ s }, picture) {
   }
   const drawn = [...byNumber(picture)].map(([number, ports]) => {
     const [{ edge, port }] = ports;
-    const readers = ports.map((one) => one.edge.target.title).join(", ");
-    const tip = `${number}: ${edge.source.title}, read by ${readers}`;
+    const tip = `${number}: ${edge.source.title}, read by ${counted(ports.map((one) => one.edge.target.title))}`;
     const out = endOf(port.out, "edge", number, "ce-port-out", tip);
     const edges = ports.map(({ edge, port: { into } }) => {
       const words = `${number}: ${edge.target.title} reads ${edge.source.title}`;
@@ -88,7 +97,7 @@ export function layPorts({ circles }, k, least) {
   const size = Math.max(TEXT, least / k);
   for (const { x, y, room, circle, number } of circles) {
     const radius = size * (number.textContent.length > 1 ? AROUND_TWO : AROUND);
-    circle.setAttribute("r", short(Math.min(room, Math.max(RADIUS, radius))));
+    circle.setAttribute("r", short(radius <= room ? Math.max(RADIUS, radius) : DOT / k));
     number.setAttribute("font-size", size.toFixed(2));
     number.setAttribute("x", x);
     number.setAttribute("y", short(y + 0.36 * size));

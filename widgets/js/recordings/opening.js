@@ -1,8 +1,8 @@
 /** A recording whose parts are unpacked on request, and those of the neighbouring steps ahead of it. */
 
 /**
- * @typedef {{pictures: Record<string, any>, coordinates: Record<string, string>, details: Record<string, any>,
- *   buffers: Record<string, any>}} Part  see `RecordingPartView`
+ * @typedef {{pictures: Record<string, any>, coordinates: Record<string, number>, details: Record<string, any>,
+ *   buffers: Record<string, any>, shared: any[]}} Part  see `RecordingPartView`
  * @typedef {{steps: Record<string, any>[], looks: string[], part_of: Record<string, number>, values?: any, living?: any}} Head
  *   see `RecordingHeadView`
  * @typedef {Head & {part(step: number): Part | undefined, load(step: number): Promise<Part>, loadAhead(step: number): void}} Recording
@@ -13,7 +13,7 @@
 const MAX_UNPACKED = 8;
 
 /** @type {Part} */
-const NOTHING = { pictures: {}, coordinates: {}, details: {}, buffers: {} };
+const NOTHING = { pictures: {}, coordinates: {}, details: {}, buffers: {}, shared: [] };
 
 /** Bytes from base64; none for an empty string. @param {string | undefined} base64 */
 export function recordedBytes(base64) {

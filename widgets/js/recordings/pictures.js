@@ -15,7 +15,9 @@ export function recordedPicture(part, step, view) {
   function found(mode) {
     const key = `${step}/${mode}/${view.colour_by}/${view.group_by}`;
     const picture = part.pictures[key];
-    return picture ? { picture: withBuffers(part, picture), bytes: recordedBytes(part.coordinates[key]) } : null;
+    if (!picture) return null;
+    const bytes = recordedBytes(part.shared[part.coordinates[key]]);
+    return { picture: withBuffers(part, withShared(part, picture)), bytes };
   }
   const whole = found(view.mode);
   if (whole) return whole;
@@ -37,10 +39,20 @@ export const onlyMessage = (step, { mode }, message) => ({
  * The details of a box as JSON; empty if there are none.
  * @param {Part} part @param {number} step @param {Record<string, any>} view @param {string} box
  */
-export function recordedDetails({ details }, step, view, box) {
+export function recordedDetails(part, step, view, box) {
+  const { details } = part;
   const name = `${step}/${box}`;
   const found = (view.mode === "before" && details[`${name}/before`]) || details[name];
-  return found ? JSON.stringify({ ...found, id: box }) : "";
+  return found ? JSON.stringify({ ...withShared(part, found), id: box }) : "";
+}
+
+/**
+ * A picture or details with their long values; a part has each of these once.
+ * @param {Part} part @param {any} owner @returns {any}
+ */
+function withShared(part, { shared = {}, ...owner }) {
+  for (const name of Object.keys(shared)) owner[name] = part.shared[shared[name]];
+  return owner;
 }
 
 /**
