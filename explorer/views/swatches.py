@@ -12,6 +12,8 @@ from explorer_widgets.theme import CHANGES, HULLS, KINDS, LANES, LIGHT, MATCHED,
 SIGN_SIZE, SIGN_ROOM = 10.5, 20.0
 """The size of a sign and its largest width."""
 STYLE = f".x-legend text{{font-size:{SIGN_SIZE}px;font-weight:700;text-anchor:middle;dominant-baseline:central}}\n"
+HELD = "held"
+"""The role of a line that keeps layers apart."""
 LINE_CHANNELS, CELLS = ("line", "bar", "mark"), ("apart", "folded", "pale")
 
 
@@ -81,7 +83,8 @@ def _line_swatch(channel: str, role: str) -> list[MarkView]:
     if channel == "line":
         dotted: Mapping[str, str] = {"stroke_dasharray": "2 4", "stroke_linecap": "round"} if role == "nearMiss" else {}
         dotted = {"stroke_dasharray": "6 3"} if role == "kept" else dotted
-        return [mark("path", d="M1 8h24", fill="none", stroke=role, stroke_width=2.2, **dotted)]
+        line = "nearMiss" if role == HELD else role
+        return [mark("path", d="M1 8h24", fill="none", stroke=line, stroke_width=2.2, **dotted)]
     if channel == "bar":
         lane = LANES[role]
         faint = PLATES["bars"]["recorded"] if lane.recorded else None

@@ -35,6 +35,7 @@ from explorer.views.plates.times import (
     time_of,
 )
 from explorer.views.request import Request
+from explorer.views.swatches import HELD
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT, legend_items
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import (
@@ -112,7 +113,8 @@ class PlatesPainter:
         times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
         plates = plates_legend(view["nodes"], view["edges"], view["looks"])
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
-        return [*times, *plates, *shared, *legend_items(missed)]
+        held = (any(pin["strokes"] for pin in view.get("pins", [])), "line", HELD, "", "keeps layers apart")
+        return [*times, *plates, *shared, *legend_items(missed, held)]
 
     def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
         """Return plates, lines and outlines."""

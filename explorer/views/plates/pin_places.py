@@ -37,6 +37,8 @@ CLEAR, EDGE = 7.0, 6.0
 """Least distance of a pin from words and plates, and from the edge of the picture."""
 BELOW = 44.0
 """Room below a picture for pins that have none inside it."""
+GROWS = 0.12
+"""At a small scale a pin is drawn larger than it is by this share."""
 UPPER = 0.3
 """The part of a plate where a line from its side ends: reads are at its middle."""
 CROSSED, OUTSIDE = 26.0, 60.0
@@ -272,8 +274,9 @@ def _free_place(size: tuple[float, float], note: Note, scene: Scene) -> tuple[fl
     ys = np.arange(EDGE + height / 2, bottom + BELOW + height, STEP)
     x, y = (grid.ravel() for grid in np.meshgrid(xs, ys))
     boxes = np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], axis=1)
+    larger = boxes + GROWS * np.array([-width, -height, width, height]) / 2
     taken = np.concatenate([scene.words, np.array(scene.taken).reshape(-1, 4)])
-    free = ~_meets(boxes, taken, CLEAR).any(axis=1)
+    free = ~_meets(larger, taken, CLEAR).any(axis=1)
     crossed = _meets(boxes, scene.lines, 0).sum(axis=1) if len(scene.lines) else np.zeros(len(boxes))
     plates = np.array([scene.rects[name] for name in note.plates])
     left, top = plates[:, 0], plates[:, 1]

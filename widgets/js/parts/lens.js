@@ -10,8 +10,10 @@ import { matchesMedia } from "../shared/theme.js";
 
 /** Size of a box of the small picture, and the distance to the next one. */
 const [WIDTH, HEIGHT, GAP] = [92, 30, 22];
-/** Estimated width of a character of a title, and the room of a number before it. */
-const [CHARACTER, NUMBER] = [7.8, 18];
+/** Estimated width of a character of a title. */
+const CHARACTER = 7.8;
+/** Room for the numbers at the corners of boxes. */
+const CORNER = 8;
 /** What feeds the next layer is an arrow, what a rule makes of them stands behind a chevron. */
 const [ARROW, MAKES] = ["M-16 15h11m-4 -4l5 4l-5 4", "M-25 2l9 13l-9 13h8l9 -13l-9 -13z"];
 /** Room for the chevron. */
@@ -56,7 +58,7 @@ export function makeLens(page) {
     const finds = [...rule.finds].reverse();
     const makes = rule.makes.length ? rule.makes : [{ title: UNKNOWN, kind: "", place: "" }];
     const longest = Math.max(...[...finds, ...makes].map(({ title }) => title.length));
-    const wide = Math.max(WIDTH, Math.ceil(longest * CHARACTER) + NUMBER + 10);
+    const wide = Math.max(WIDTH, Math.ceil(longest * CHARACTER) + 12);
     const size = wide + GAP;
     const width = (finds.length + makes.length) * size - GAP + MADE;
     /** @param {{title: string, kind: string, place: string}} part @param {number} x @param {string} [mark] */
@@ -69,16 +71,17 @@ export function makeLens(page) {
           ...{ width: wide, height: HEIGHT, rx: 5, class: kind ? "" : "ce-lens-unknown" },
           fill: kind ? state.palette.roles[kind] || state.palette.roles.operator : "none",
         }),
-        number ? s("circle", { cx: 15, cy: 15, r: 8.5 }) : null,
-        number ? s("text", { x: 15, y: 19.5, class: "ce-lens-number", text: number }) : null,
-        s("text", { x: (wide + (number ? NUMBER : 0)) / 2, y: 20, class: kind ? "" : "ce-lens-unknown", text: title }),
+        number ? s("circle", { cx: 2, cy: 2, r: 8.5 }) : null,
+        number ? s("text", { x: 2, y: 6.5, class: "ce-lens-number", text: number }) : null,
+        s("text", { x: wide / 2, y: 20, class: kind ? "" : "ce-lens-unknown", text: title }),
       );
     const become = `become ${makes.map(({ title }) => title).join(", ")}`;
     const said = `${finds.map(({ title }) => title).join(", then ")} ${become}`;
+    const [across, down] = [width + CORNER + 2, HEIGHT + CORNER + 2];
     const look = {
       class: "ce-lens-picture",
-      style: `max-width:${width}px`,
-      viewBox: `-2 -2 ${width + 4} ${HEIGHT + 4}`,
+      style: `max-width:${across}px`,
+      viewBox: `-${CORNER} -${CORNER} ${across} ${down}`,
     };
     return s(
       "svg",
@@ -237,7 +240,7 @@ export const STYLE = `
 .ce-lens h2{display:flex;align-items:center;gap:8px;font-size:14px;line-height:1.3;margin:0 0 4px;font-weight:650;color:inherit}
 .ce-lens h2 em{flex:1;font-style:normal;font-weight:400;color:var(--ce-muted);font-size:12.5px}
 .ce-lens p{margin:4px 0;overflow-wrap:anywhere}
-.ce-lens-picture{display:block;width:100%;max-height:44px;margin:8px 0}
+.ce-lens-picture{display:block;width:100%;max-height:48px;margin:8px 0}
 .ce-lens-picture text{text-anchor:middle;font-size:13px;font-weight:600;fill:var(--ce-onCell)}
 .ce-lens-picture rect{stroke:var(--ce-kept);stroke-width:.8}
 .ce-lens-picture .ce-lens-unknown{stroke-dasharray:4 3;font-weight:400;fill:none}

@@ -119,6 +119,7 @@ export const STYLE = `
 .ce-root .ce-pin-keys .ce-pin-key,.ce-root .ce-pin-keys .ce-pin-key:hover:not(:disabled),.ce-root .ce-pin-keys .ce-pin-key[aria-pressed=true]{background:none;border:0}
 .ce-root .ce-pin-key:hover{box-shadow:0 0 0 2px var(--ce-accent)}
 .ce-root .ce-pin-key:focus-visible{outline:3px solid var(--ce-accent);outline-offset:2px}
+@media print{.ce-root :is(.ce-pin-keys,.ce-tried button){display:none}}
 @media (prefers-reduced-motion:no-preference){
 .ce-tug{animation:ce-tug .9s ease-in-out 1}
 @keyframes ce-tug{0%{transform:none}25%{transform:translateX(-9px)}45%{transform:translateX(5px)}60%{transform:translateX(-3px)}100%{transform:none}}
