@@ -41,6 +41,8 @@ GROWS = 0.12
 """At a small scale a pin is drawn larger than it is by this share."""
 UPPER = 0.3
 """The part of a plate where a line from its side ends: reads are at its middle."""
+AT_ONCE = 128
+"""So many places are compared with all that is drawn, the nearest ones first."""
 CROSSED, OUTSIDE = 26.0, 60.0
 """What crossing a line, and needing room outside the picture, cost, in pixels of distance."""
 
@@ -274,10 +276,6 @@ def _free_place(size: tuple[float, float], note: Note, scene: Scene) -> tuple[fl
     ys = np.arange(EDGE + height / 2, bottom + BELOW + height, STEP)
     x, y = (grid.ravel() for grid in np.meshgrid(xs, ys))
     boxes = np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], axis=1)
-    larger = boxes + GROWS * np.array([-width, -height, width, height]) / 2
-    taken = np.concatenate([scene.words, np.array(scene.taken).reshape(-1, 4)])
-    free = ~_meets(larger, taken, CLEAR).any(axis=1)
-    crossed = _meets(boxes, scene.lines, 0).sum(axis=1) if len(scene.lines) else np.zeros(len(boxes))
     plates = np.array([scene.rects[name] for name in note.plates])
     left, top = plates[:, 0], plates[:, 1]
     ends = plates[:, :2] + plates[:, 2:]
@@ -288,8 +286,19 @@ def _free_place(size: tuple[float, float], note: Note, scene: Scene) -> tuple[fl
     middle = (plates[:, :2] + plates[:, 2:] / 2).mean(axis=0)
     off = np.hypot(x - middle[0], y - middle[1])
     outside = OUTSIDE * (boxes[:, 3] + EDGE > bottom) + np.maximum(0, boxes[:, 3] + EDGE - bottom)
-    cost = away.min(axis=1) + 0.2 * off + CROSSED * crossed + outside + np.where(free, 0.0, 1e6)
-    best = int(cost.argmin())
+    distance = away.min(axis=1) + 0.2 * off + outside
+    taken = np.concatenate([scene.words, np.array(scene.taken).reshape(-1, 4)])
+    grown = GROWS * np.array([-width, -height, width, height]) / 2
+    order = np.argsort(distance, kind="stable")
+    best, least = int(order[0]), np.inf
+    for some in np.split(order, range(AT_ONCE, len(order), AT_ONCE)):
+        if distance[some[0]] >= least:  # what crosses nothing there is no better
+            break
+        free = ~_meets(boxes[some] + grown, taken, CLEAR).any(axis=1)
+        crossed = _meets(boxes[some], scene.lines, 0).sum(axis=1)
+        cost = distance[some] + CROSSED * crossed + np.where(free, 0.0, 1e6)
+        if cost.min() < least:
+            best, least = int(some[cost.argmin()]), float(cost.min())
     return float(x[best]), float(y[best])
 
 
