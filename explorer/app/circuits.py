@@ -160,7 +160,7 @@ KINDS = (
         "an ONNX model",
         (".onnx",),
         None,
-        lambda name: f"watch it being optimized in Python: explorer.watch_onnx({name!r})",
+        lambda name: f"see how it is optimized: circuit-explorer watch {quote(name)} --adapter onnx",
     ),
     Kind(
         "an exported program of PyTorch",

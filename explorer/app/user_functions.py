@@ -12,6 +12,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import Parameter, signature
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 from typing import Any, cast
 
@@ -210,4 +211,6 @@ def _converted(found: object, source: str) -> Circuit | Trace | ExampleModule:
             f"{source} returned the module {type(found).__name__} with {missing}; return both, the inputs as a tuple: "
             "(module, (x, ...))"
         )
-    raise DataTypeError(f"{source} must return {RETURNS}; found {type(found).__name__}")
+    is_jax = callable(found) and inputs is not None and "jax" in sys.modules
+    hint = f"; a function of JAX is for XLA: circuit-explorer watch {quote(source)} --adapter xla" if is_jax else ""
+    raise DataTypeError(f"{source} must return {RETURNS}; found {type(found).__name__}{hint}")

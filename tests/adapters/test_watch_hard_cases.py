@@ -195,6 +195,13 @@ def test_an_error_of_the_program_leaves_the_traces_before_it() -> None:
     assert not config._pre_fusion_custom_pass
 
 
+def test_what_was_heard_is_not_copied_with_the_settings() -> None:
+    with watching():
+        torch.compile(square)(EYE)
+        copied = config.get_config_copy()  # as each torch.compile does
+        assert copied["_pre_fusion_custom_pass"] is config._pre_fusion_custom_pass
+
+
 def test_watching_inside_of_watching_returns_to_the_outer_one() -> None:
     with watching() as outer:
         with watching() as inner:

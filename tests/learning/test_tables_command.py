@@ -16,7 +16,7 @@ from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.structures import MAX_LEARNED_COLUMNS
-from explorer.learning.tables import BinomialColumn, CategoricalColumn, GaussianColumn
+from explorer.learning.tables import CategoricalColumn, GaussianColumn
 from tests.app.commands.running import run
 
 
@@ -61,7 +61,7 @@ def test_a_table_is_trained_and_evaluated(people, tmp_path):
         "colour": CategoricalColumn,
         "children": CategoricalColumn,
         "size": GaussianColumn,
-        "age": BinomialColumn,
+        "age": GaussianColumn,
     }
     assert checkpoint.columns[0] == CategoricalColumn("colour", ("blue", "red"))
     training = [epoch.training_bits for epoch in checkpoint.history]

@@ -12,7 +12,7 @@ import { maker } from "../../widgets/js/shared/elements.js";
 import { paletteFor } from "../../widgets/js/shared/theme.js";
 import { newDocument } from "./dom.mjs";
 import { open } from "./graph.mjs";
-import { step } from "./samples.mjs";
+import { picture, step } from "./samples.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
@@ -391,7 +391,7 @@ test("the race is in proportion of the times, and another step ends it; with red
   delete globalThis.matchMedia;
   const lefts = root.of("ce-racer").map((dot) => dot.style.getPropertyValue("left"));
   assert.deepEqual(lefts, ["100%", "25%"]);
-  assert.match(root.of("ce-race-words")[0].textContent, /1 against 0.25, 25 % of it.* 1,000 times slower/);
+  assert.match(root.of("ce-race-words")[0].textContent, /^CPU, this machine: 1 → 0\.25\.$/);
   press("ArrowRight");
   assert.equal(root.of("ce-racer").length, 0);
   close();
@@ -649,4 +649,30 @@ test("cells come nearer than lines hold them, and touch if nothing holds them", 
   assert.ok(shareAt(520, false, 0) > shareAt(5000, false, 0));
   assert.ok(shareAt(Infinity, false, 0) > 0);
   assert.equal(shareAt(Infinity, true, 0.3), 1);
+});
+
+test("coloured by value, the host is asked for the values, and the legend has their scale and not the kinds", async () => {
+  const legend = [{ channel: "cell", role: "sum", sign: "", text: "kind of sum", swatch: [] }];
+  const { root, model, close } = open({
+    picture: JSON.stringify({
+      ...picture(),
+      nodes: [a],
+      edges: [],
+      hulls: [],
+      legend,
+      group_by: "plates",
+      colour_by: "value",
+    }),
+    view: { mode: "diff", colour_by: "value", group_by: "plates" },
+  });
+  const words = () => root.of("ce-legend")[0].textContent;
+  await new Promise((done) => setTimeout(done, 30));
+  assert.equal(model.get("request").name, "values");
+  assert.match(words(), /^Running some inputs …/);
+  const run = { label: "7", x: [0], outputs: {}, same: "", cells: { 1: [-3, 40] } };
+  const scale = ["-9", "0", "log-likelihood"];
+  await model.put({ values: JSON.stringify({ version: 1, answer: 1, runs: [run], steps: [], looks: [], scale }) });
+  assert.match(words(), /input 7:.*−9.*log-likelihood/);
+  assert.doesNotMatch(words(), /kind of sum/);
+  close();
 });

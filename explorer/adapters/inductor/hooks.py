@@ -85,7 +85,8 @@ def _hearing(session: Session) -> Generator[None]:
 
 
 def _chained(first: Callable[[list[Any]], list[Any]] | None, then: Callable[[list[Any]], list[Any]]) -> Any:
-    return then if first is None else lambda nodes: then(first(nodes))
+    """Return a function: `torch.compile` copies all settings deeply, and of a method what was heard, too."""
+    return lambda nodes: then(nodes if first is None else first(nodes))
 
 
 def _choices(session: Session) -> Any:

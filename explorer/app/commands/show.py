@@ -260,9 +260,8 @@ def svg(
 
     if mode not in MODES:
         raise unknown_name("mode", mode, list(MODES))
-    colours = [name for name in COLOURS if name != "value"]  # a page draws these
-    if colour_by not in colours:
-        raise unknown_name("colouring", colour_by, colours)
+    if colour_by not in COLOURS or colour_by == "value":  # only a page has values
+        raise unknown_name("colouring", colour_by, [name for name in COLOURS if name != "value"])
     check_name("engine", engine, ENGINES)
     ending = out.suffix.lower()
     if ending not in PICTURES:

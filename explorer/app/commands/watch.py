@@ -44,7 +44,12 @@ def watch(
         ),
     ],
     adapter: Annotated[
-        str | None, typer.Option(help="the compiler, if not torch.compile: an adapter, for which NAME|FILE is a source")
+        str | None,
+        typer.Option(
+            metavar="xla|onnx|NAME",
+            help="another compiler: xla, for FILE.py:FUNCTION of JAX or a folder of a dump; onnx, for a model of ONNX "
+            "Runtime; or the name of an installed adapter",
+        ),
     ] = None,
     mode: Annotated[str, typer.Option(help="infer, or train: forward, and backward of the sum of the outputs")] = MODE,
     apart: Annotated[

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-onnx: Any = pytest.importorskip("onnx", reason="the extra `watch` is not installed")
-pytest.importorskip("onnxruntime", reason="the extra `watch` is not installed")
+onnx: Any = pytest.importorskip("onnx", reason="needs onnx and onnxruntime: pip install 'circuit-explorer[watch]'")
+pytest.importorskip("onnxruntime", reason="needs onnx and onnxruntime: pip install 'circuit-explorer[watch]'")
 helper: Any = onnx.helper
 FLOAT = onnx.TensorProto.FLOAT
 

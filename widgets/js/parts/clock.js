@@ -110,7 +110,7 @@ export const STYLE = `
 .ce-root .ce-track .ce-faint{fill-opacity:.3}
 .ce-clock-time{font-variant-numeric:tabular-nums}
 .ce-clock-time b{font-weight:600}
-.ce-clock-scale{position:absolute;right:4px;bottom:0;line-height:${HEIGHT}px;font-size:12px;color:var(--ce-muted);pointer-events:none;text-shadow:0 0 3px var(--ce-soft),0 0 3px var(--ce-soft)}
+.ce-clock-scale{position:absolute;right:4px;bottom:0;padding-left:6px;text-align:right;white-space:nowrap;overflow:hidden;text-overflow:ellipsis;line-height:${HEIGHT}px;font-size:12px;color:var(--ce-muted);text-shadow:0 0 3px var(--ce-soft),0 0 3px var(--ce-soft)}
 .ce-wedge{display:block;width:100%;height:8px;fill:var(--ce-line)}
 .ce-racer{position:absolute;left:0;top:0;width:10px;height:10px;margin:-5px 0 0 -5px;border-radius:5px;border:2px solid var(--ce-panel);background:var(--ce-fg);pointer-events:none}
 .ce-racer.ce-there{background:var(--ce-accent)}

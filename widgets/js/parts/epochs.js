@@ -5,6 +5,8 @@ import { paintTiles, tilesOf } from "../living/paint.js";
 import { paintOf } from "../picture/fills.js";
 import { isAlive } from "./state.js";
 
+/** A film of fewer epochs shows nothing: a mixture begins near its end. */
+const MIN_EPOCHS = 3;
 /** Samples per frame, the side of each and the space around it, in pixels. */
 const [SAMPLES, SIDE, SPACE] = [2, 24, 3];
 
@@ -72,7 +74,7 @@ export function makeEpochs({ ui: { h, guard, textButton }, store: { state }, liv
     ]),
     draw() {
       const epochs = state.life?.epochs ?? [];
-      element.hidden = !isAlive(state) || !epochs.length;
+      element.hidden = !isAlive(state) || epochs.length < MIN_EPOCHS;
       if (element.hidden) return;
       const key = [epochs.map(({ bits }) => bits), state.palette.theme, state.palette.forced].join(" ");
       if (key !== drawn) {

@@ -18,7 +18,7 @@ import { isAsking, isCompact, isPresenting, isTold } from "./state.js";
 /** The width of a frame that shows its number, and what the buttons beside the film need, in pixels. */
 const [FRAME, BUTTONS] = [30, 260];
 /** The least width of a frame with a thumbnail, and of another one beside them. */
-const [PICTURED, PLAIN] = [142, 18];
+const [PICTURED, PLAIN] = [146, 18];
 /** The share of the width that is equal for all frames. */
 const EQUAL = 0.5;
 /** The lowest stair, in percent. */
@@ -212,7 +212,7 @@ export const STYLE = `
 .ce-stairs i{flex:0 0 4px}
 .ce-stairs .ce-stair{flex:1 1 0;min-width:0;background:var(--ce-changedFill)}
 .ce-stairs i.ce-lane-recorded{opacity:.55}
-.ce-frame svg{position:relative;flex:none;width:min(86px,32cqw);margin-left:6px}
+.ce-frame svg{position:relative;flex:none;width:min(86px,28cqw);margin-left:6px}
 .ce-frame-words{position:relative;display:none;flex-direction:column;min-width:0;padding:0 6px}
 .ce-frame b{font-size:15px;font-variant-numeric:tabular-nums;text-shadow:0 0 3px var(--ce-panel)}
 .ce-frame em{margin-left:6px;font-size:12px;font-style:normal;font-weight:400}

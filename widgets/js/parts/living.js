@@ -160,7 +160,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.hidden = said.hidden = !found;
     if (!life || !believed || !shown?.box || !found || !pen) return;
     const { pictures } = living.mixed(found.at);
-    const [room, pitch] = [strip.parentNode.clientWidth || 800, SIDE + SPACE];
+    const [room, pitch] = [state.width || 800, SIDE + SPACE]; // the width of the strip would be measured at each stroke
     const fitted = Math.min(pictures.length, Math.max(1, Math.floor((room - 24) / pitch)));
     const [many, noun] = [found.belief.variables.length, life.image.length ? "pixel" : "variable"];
     const over = many === 1 ? `this ${noun}` : `${found.at === life.root ? "all " : ""}${many} ${noun}s`;

@@ -29,12 +29,11 @@ export function heatsOf({ lanes }, step) {
 }
 
 /** What the race of a lane shows, in words. @param {Heat} heat */
-function wordsOf({ lane: { name }, runners: [first, ...others] }) {
-  const parts = others.map(({ text, share, gain, backend }) => {
-    const part = Math.round((100 * share) / first.share);
-    return `${text}${backend ? ` (${backend})` : ""}, ${part} % of it${gain ? `: ${gain}` : ""}`;
-  });
-  return `${name}: ${first.text} against ${parts.join("; ")}.`;
+function wordsOf({ lane: { name, machine }, runners: [first, ...others] }) {
+  const parts = others.map(({ text, gain, backend }) =>
+    [backend ? `${backend} ${text}` : text, gain].filter(Boolean).join(", "),
+  );
+  return `${name}, ${machine}: ${first.text} → ${parts.join("; ")}.`;
 }
 
 /** @param {import("./ui.js").Ui} ui @param {(heats: Heat[]) => void} redraw shows the strips of those that race, or of none */
@@ -71,7 +70,7 @@ export function makeRace({ make: { h }, announce, guard }, redraw) {
         return place ? [{ stair, dot }] : [];
       }),
     );
-    const told = heats.map(wordsOf).join(" ");
+    const told = heats.map(wordsOf).join("\n");
     words.hidden = false;
     /** @param {number} share of the full width that has passed */
     function show(share) {
@@ -84,7 +83,7 @@ export function makeRace({ make: { h }, announce, guard }, redraw) {
     const finish = () => {
       show(1);
       handle = null;
-      words.textContent = `${told} ${capital(race.words)}.`;
+      words.textContent = told;
       announce(told);
     };
     if (matchesMedia("(prefers-reduced-motion: reduce)")) return finish();
@@ -104,5 +103,5 @@ export function makeRace({ make: { h }, announce, guard }, redraw) {
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export const STYLE = `
-.ce-race-words{position:absolute;left:12px;bottom:100%;z-index:3;max-width:calc(100% - 24px);margin-bottom:6px;padding:4px 10px;border:1px solid var(--ce-line);border-radius:8px;background:var(--ce-panel);box-shadow:0 2px 8px var(--ce-shade);font-size:13px}
+.ce-race-words{white-space:pre-line;position:absolute;left:12px;bottom:100%;z-index:3;max-width:calc(100% - 24px);margin-bottom:6px;padding:4px 10px;border:1px solid var(--ce-line);border-radius:8px;background:var(--ce-panel);box-shadow:0 2px 8px var(--ce-shade);font-size:13px}
 `;

@@ -179,8 +179,10 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
     });
     const last = lanes[lanes.length - 1];
     const longest = Math.max(0, ...last.strips.map(({ strong, stair }) => (strong ? stair.share : 0)));
-    if (longest < ROOM && last.lane.lane)
-      last.track.appendChild(h("span", { class: "ce-clock-scale", text: clock.scale }));
+    if (longest < ROOM && last.lane.lane) {
+      const style = `left:${(100 * longest).toFixed(2)}%`;
+      last.track.appendChild(h("span", { class: "ce-clock-scale", style, title: clock.scale, text: clock.scale }));
+    }
     rows.replaceChildren(...lanes.flatMap(({ parts }) => parts), ...lensElements(clock, lanes));
   }
 

@@ -95,13 +95,17 @@ export function portElements({ s }, picture) {
  */
 export function layPorts({ circles }, k, least) {
   const size = Math.max(TEXT, least / k);
-  for (const { x, y, room, circle, number } of circles) {
-    const radius = size * (number.textContent.length > 1 ? AROUND_TWO : AROUND);
-    circle.setAttribute("r", short(radius <= room ? Math.max(RADIUS, radius) : DOT / k));
+  const sized = circles.map((one) => {
+    const radius = size * (one.number.textContent.length > 1 ? AROUND_TWO : AROUND);
+    return { ...one, radius, fits: radius <= one.room };
+  });
+  const some = 2 * sized.filter(({ fits }) => fits).length >= sized.length; // few numbers would say nothing
+  for (const { x, y, radius, fits, circle, number } of sized) {
+    circle.setAttribute("r", short(fits && some ? Math.max(RADIUS, radius) : DOT / k));
     number.setAttribute("font-size", size.toFixed(2));
     number.setAttribute("x", x);
     number.setAttribute("y", short(y + 0.36 * size));
-    number.setAttribute("visibility", radius <= room ? "inherit" : "hidden");
+    number.setAttribute("visibility", fits && some ? "inherit" : "hidden");
   }
 }
 
