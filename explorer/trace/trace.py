@@ -23,7 +23,7 @@ from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteract
 from explorer.trace.rules import Rules, conflicts, find_rule, near_misses, rule_interactions, rule_stats
 from explorer.trace.steps import MatchRefused, Step, find_step, start_of
 from explorer.trace.text import graphviz_of, steps_text
-from explorer.trace.why_not import Found, Searcher as StepSearcher, WhyNots, no_answer, remember, what_if
+from explorer.trace.why_not import Found, Searcher as StepSearcher, WhyNots, is_waivable, remember, what_if
 
 if TYPE_CHECKING:
     from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
@@ -189,11 +189,11 @@ class Trace:
     @property
     def can_search(self) -> bool:
         """Whether its layers can be searched again: those of a live trace of a circuit."""
-        return self._search is not None
+        return self.searcher is not None
 
     def has_what_if(self, miss: MatchRefused) -> bool:
         """Whether `what_if` has an answer for a near miss."""
-        return not no_answer(miss, self._search)
+        return self.can_search and is_waivable(miss)
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""

@@ -165,13 +165,6 @@ def remember(searcher: Searcher) -> Searcher:
     return search
 
 
-def no_answer(miss: MatchRefused, searcher: Searcher | None) -> str:
-    """Return why the question of a near miss cannot be waived; empty if it can."""
-    if not is_waivable(miss):
-        return STRUCTURE.get(miss.refusal.kind, IN_PARAMETER)
-    return "" if searcher is not None else LOADED
-
-
 def is_waivable(miss: MatchRefused) -> bool:
     """Whether the question of a near miss can be waived: it decides neither the nodes nor the result of the match."""
     return miss.refusal.kind not in STRUCTURE and not miss.parameter_path
@@ -180,9 +173,10 @@ def is_waivable(miss: MatchRefused) -> bool:
 def what_if(step: Step, rule: RuleDescription, miss: MatchRefused, searcher: Searcher | None) -> WhatIf:
     """Search the layers of a step again, with the question of a refusal waived; without a searcher, say why not."""
     refusal = miss.refusal
-    unasked = no_answer(miss, searcher)
-    if unasked or searcher is None:
-        return WhatIf(refusal, unasked)
+    if not is_waivable(miss):
+        return WhatIf(refusal, STRUCTURE.get(refusal.kind, IN_PARAMETER))
+    if searcher is None:
+        return WhatIf(refusal, LOADED)
     kept = tuple(match.nodes for match in step.matches if match.rule == rule.pattern)
     matched, _ = searcher(step.index, refusal.pattern, None)
     if refusal.kind is RefusalKind.DECLINED:
