@@ -12,6 +12,7 @@ from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleav
 from explorer.bench.layer_times import has_part_times as has_part_times, measure_layers as measure_layers
 from explorer.bench.machine import (
     device_name as device_name,
+    is_this_machine as is_this_machine,
     keep_freed_memory as keep_freed_memory,
     why_no_cuda as why_no_cuda,
 )
@@ -21,6 +22,7 @@ from explorer.bench.recorded import (
     RECORDED_FOLDER as RECORDED_FOLDER,
     RecordedFile as RecordedFile,
     load_runs as load_runs,
+    recorded_of as recorded_of,
     recorded_runs as recorded_runs,
     runs_from_json as runs_from_json,
     save_runs as save_runs,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from explorer.timings import CUDA
+from explorer.timings import CPU, CUDA, Setup
 
 
 def processor_name() -> str:
@@ -72,6 +72,14 @@ def why_no_cuda() -> str | None:
 def device_name(device: str) -> str:
     """The model of the processor, or the name of the graphics card."""
     return torch.cuda.get_device_name() if device == CUDA else processor_name()
+
+
+def is_this_machine(setup: Setup) -> bool:
+    """Whether a run was measured on this machine, or on one with the same system and devices."""
+    if setup.system != platform.platform():
+        return False
+    known = [device for device in setup.devices if device == CPU or why_no_cuda() is None]
+    return all(setup.devices[device] == device_name(device) for device in known) and len(known) == len(setup.devices)
 
 
 def _what_init_says() -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
+from functools import cache
 from math import inf
 from pathlib import Path
 from types import UnionType
@@ -9,14 +10,21 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from explorer.errors import FileFormatError
 from explorer.files import check_format, read_json, write_json
-from explorer.timings import DEVICES, KINDS, SUBJECTS, Estimate, Run
+from explorer.options import CompilerOptions
+from explorer.symbolic import Circuit, circuit_from_json
+from explorer.templates import gallery
+from explorer.timings import DEVICES, KINDS, STEPS, SUBJECTS, Estimate, Run, Timing
+from explorer.trace import Trace
 
 FORMAT = "circuit-explorer timing"
 VERSION = 1
 ENDINGS = (".timing.json", ".timing.json.gz")
 NAMES = {str: "a string", bool: "true or false", int: "an integer", float: "a number"}
-RECORDED_FOLDER = Path(__file__).parents[2] / "notebooks" / "recorded"
-"""The folder of a checkout with runs recorded on other machines; an installed package has none."""
+SHIPPED_FOLDER = Path(__file__).with_name("recorded_runs")
+"""The runs recorded on other machines in an installed package."""
+CHECKOUT_FOLDER = Path(__file__).parents[2] / "notebooks" / "recorded"
+RECORDED_FOLDER = SHIPPED_FOLDER if SHIPPED_FOLDER.is_dir() else CHECKOUT_FOLDER
+"""The folder of the runs recorded on other machines."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,74 @@ def recorded_runs(folder: "str | Path" = RECORDED_FOLDER) -> tuple[RecordedFile,
             except FileFormatError as error:
                 found.append(RecordedFile(path, error=str(error)))
     return tuple(found)
+
+
+# ---------------------------------------------------------------------- the trace that a run was recorded of
+
+
+def recorded_of(trace: Trace, folder: "str | Path" = RECORDED_FOLDER) -> tuple[Run, ...]:
+    """The runs of a folder that were recorded of the same circuit, options, steps and sizes as a trace.
+
+    The circuit is the one of the gallery that a run names, layer by layer; its parameters may have other values. Each
+    timed step has the path, the number of calls and the bytes of activations that were recorded.
+    """
+    if not trace.is_compilation:
+        return ()
+    runs = [run for file in _known_runs(str(folder)) for run in file.runs if run.circuit in gallery.names()]
+    options = CompilerOptions.from_json(trace.options)
+    runs = [run for run in runs if CompilerOptions.from_json(run.options) == options]
+    sizes: dict[int, tuple[int, int]] = {}
+    runs = [run for run in runs if all(_is_of_step(trace, sizes, run, timing) for timing in run.timings)]
+    circuit = _circuit_of(trace) if runs else None
+    if circuit is None:
+        return ()
+    structure = _structure(circuit)
+    return tuple(run for run in runs if structure == _gallery_structure(run.circuit))
+
+
+@cache
+def _known_runs(folder: str) -> tuple[RecordedFile, ...]:
+    """The files of a folder, read once: reading takes some milliseconds."""
+    return recorded_runs(folder)
+
+
+def _is_of_step(trace: Trace, sizes: dict[int, tuple[int, int]], run: Run, timing: Timing) -> bool:
+    """Whether a step is the one that was timed; `sizes` keeps the calls of steps, and their bytes of activations."""
+    if timing.step is None:
+        return True
+    if timing.step not in range(len(trace.steps)):
+        return False
+    if run.subject == STEPS and trace.steps[timing.step].path != timing.what:
+        return False
+    if timing.step not in sizes:
+        stats = trace.stats(timing.step)
+        sizes[timing.step] = stats["layers"], stats["activation_bytes"]
+    calls, activation_bytes = sizes[timing.step]
+    planned = None if timing.operators is None else timing.planned_bytes
+    return timing.layers in (None, calls) and planned in (None, activation_bytes * timing.batch_size)
+
+
+def _circuit_of(trace: Trace) -> Circuit | None:
+    if isinstance(trace.subject, Circuit):
+        return trace.subject
+    if trace.circuit_json is None:
+        return None
+    return circuit_from_json(trace.circuit_json, "the circuit in the trace")
+
+
+def _structure(circuit: Circuit) -> tuple[object, ...]:
+    """Layers with their units and the shapes of their parameters, what each reads, and the names of leaves."""
+    graph = circuit.graph
+    layers = tuple((str(layer), graph.inputs[node]) for node, layer in graph.nodes.items())
+    return layers, graph.outputs, tuple(circuit.leaf_names.values())
+
+
+@cache
+def _gallery_structure(name: str) -> tuple[object, ...]:
+    return _structure(gallery.load_named(name))
+
+
+# ---------------------------------------------------------------------- reading
 
 
 def _run(row: object) -> Run:

@@ -1,17 +1,15 @@
 """The structure of a table: a mixture or a hidden tree, whichever makes rows held out of the training rows likelier."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
-
-import torch
 
 from explorer.compiler import TorchCompiler
 from explorer.learning.log_likelihood import mean_log_likelihood
 from explorer.learning.loop import train
 from explorer.learning.methods import TrainingOptions
 from explorer.learning.mixtures import MAX_MIXTURE_COLUMNS, Found, MixtureSearch, MixtureSettings, build_mixture
-from explorer.learning.structures import build_structure, mixture_rows
+from explorer.learning.structures import build_structure, evenly_spaced, mixture_rows
 from explorer.learning.tables import TableData
 from explorer.symbolic import Circuit
 
@@ -58,29 +56,18 @@ def choose_structure(data: TableData, num_units: int | None = None, seed: int = 
 
 def options_of(found: Found) -> dict[str, Any]:
     """The options of `TrainingOptions` that continue the first step of a mixture as the search did."""
-    own = found.settings
-    return {
-        "method": "em",
-        "epochs": max(own.steps - 1, 1),
-        "pseudo_count": own.pseudo_count,
-        "stddev_floor": own.stddev_floor,
-        "pooled_rows": own.pooled_rows,
-        "shrinkage": own.shrinkage,
-    }
+    own = asdict(found.settings)
+    del own["units"]
+    return {"method": "em", "epochs": max(own.pop("steps") - 1, 1), **own}
 
 
 def _score_of_tree(data: TableData, search: MixtureSearch, num_units: int, seed: int) -> float:
     """The mean log-likelihood of the rows of the first part, under a hidden tree that is trained on the others."""
-    rows, held_out = data.training[evenly_spaced(len(data.training))], search.first_part()
+    rows, held_out = data.training[evenly_spaced(len(data.training), MAX_ROWS)], search.first_part()
     inner = TableData(data.name, rows[~held_out], rows[held_out], data.columns)
     circuit = TorchCompiler(seed=seed).compile(build_structure("hclt", inner, num_units))
     train(circuit, inner, TrainingOptions(seed=seed))
     return mean_log_likelihood(circuit, inner.held_out)
-
-
-def evenly_spaced(num_rows: int) -> torch.Tensor:
-    """The numbers of at most `MAX_ROWS` rows."""
-    return torch.arange(num_rows) if num_rows <= MAX_ROWS else torch.arange(MAX_ROWS) * num_rows // MAX_ROWS
 
 
 def _words(settings: MixtureSettings, has_reals: bool) -> str:

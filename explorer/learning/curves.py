@@ -1,7 +1,8 @@
 """Learning curves: the likelihood of training and held-out rows by epoch, as CSV and as a picture (SVG)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -13,6 +14,8 @@ LEFT, TOP, PLOT_WIDTH, PLOT_HEIGHT = 76, 56, 610, 272
 TRAINING, HELD_OUT, BASELINE = "#0072b2", "#d55e00", "#565d66"
 """The colours of the lines; people with any kind of colour vision tell them apart."""
 TICKS = 5
+SMALL, LARGE = 12, 24
+"""Sizes of letters: of a picture alone, and of one that is shown at half its size."""
 
 
 def curve_files(checkpoint: "str | Path") -> tuple[Path, ...]:
@@ -59,15 +62,9 @@ def curves_svg(epochs: Sequence[Epoch], title: str, unit: str, baseline: float |
         ("training", TRAINING, [scale * one.training_bits for one in epochs]),
         ("held out", HELD_OUT, [scale * one.held_out_bits for one in epochs]),
     ]
-    ticks = _ticks([y for _, _, values in series for y in values] + ([] if baseline is None else [scale * baseline]))
-    first, last = epochs[0].number, max(epochs[-1].number, epochs[0].number + 1)
-
-    def x_of(number: float) -> float:
-        return LEFT + PLOT_WIDTH * (number - first) / (last - first)
-
-    def y_of(value: float) -> float:
-        return TOP + PLOT_HEIGHT * (1 - (value - ticks[0]) / (ticks[-1] - ticks[0]))
-
+    values = [y for _, _, values in series for y in values] + ([] if baseline is None else [scale * baseline])
+    axes = _Axes.of([one.number for one in epochs], values)
+    x_of, y_of = axes.x_of, axes.y_of
     best = best_epoch(epochs)
     label = f"Negative log-likelihood in {unit} per dimension by epoch: {title}"
     parts = [
@@ -77,12 +74,7 @@ def curves_svg(epochs: Sequence[Epoch], title: str, unit: str, baseline: float |
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         f'<text x="{LEFT}" y="22" font-weight="600">{escape(title)}</text>',
     ]
-    for value in ticks:
-        y = y_of(value)
-        parts.append(f'<path d="M{LEFT} {y:.1f}h{PLOT_WIDTH}" stroke="#d5d9df"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
-    for number in _epoch_ticks(first, last):
-        parts.append(f'<text x="{x_of(number):.1f}" y="{TOP + PLOT_HEIGHT + 18}" text-anchor="middle">{number}</text>')
+    parts += axes.grid("#d5d9df", SMALL)
     if baseline is not None:
         y = y_of(scale * baseline)
         parts.append(f'<path d="M{LEFT} {y:.1f}h{PLOT_WIDTH}" stroke="{BASELINE}" stroke-dasharray="5 4"/>')
@@ -99,6 +91,70 @@ def curves_svg(epochs: Sequence[Epoch], title: str, unit: str, baseline: float |
     axis = f"epoch; {unit} per dimension, less is better"
     parts.append(f'<text x="{middle}" y="{HEIGHT - 20}" text-anchor="middle" fill="#565d66">{axis}</text></svg>')
     return "\n".join(parts) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutCurve:
+    """Bits per dimension of held-out rows by epoch: points (epoch, bits), ascending."""
+
+    name: str
+    points: tuple[tuple[int, float], ...]
+
+
+def held_out_svg(curves: Sequence[HeldOutCurve]) -> str:
+    """A picture of the held-out bits of several runs on one axis, in the colours of the text around it."""
+    colours = (HELD_OUT, TRAINING, "#009e73", "#cc79a7")
+    axes = _Axes.of([x for one in curves for x, _ in one.points], [y for one in curves for _, y in one.points])
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" '
+        f'font-family="system-ui, sans-serif" font-size="{LARGE}" fill="currentColor" role="img">',
+        "<title>Bits per dimension of held-out rows by epoch</title>",
+        *axes.grid("currentColor", LARGE, 'stroke-opacity="0.25"'),
+    ]
+    for number, (one, colour) in enumerate(zip(curves, colours, strict=False)):
+        line = " ".join(f"{axes.x_of(x):.1f},{axes.y_of(y):.1f}" for x, y in one.points)
+        dash = f'stroke-dasharray="{6 * number} {3 * number}"' if number else ""
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="3" {dash}/>')
+        best, bits = min(one.points, key=lambda point: point[1])
+        place = f'cx="{axes.x_of(best):.1f}" cy="{axes.y_of(bits):.1f}"'
+        parts.append(f'<circle {place} r="6" fill="none" stroke="{colour}" stroke-width="3"/>')
+        y = 20 + 26 * number
+        parts.append(f'<path d="M{LEFT} {y - 7}h26" stroke="{colour}" stroke-width="3" {dash}/>')
+        words = f"{one.name}: best {bits:.3f}, epoch {best}"
+        parts.append(f'<text x="{LEFT + 34}" y="{y}">{escape(words)}</text>')
+    middle = LEFT + PLOT_WIDTH / 2
+    axis = "epoch; held-out bits per dimension, less is better"
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{axis}</text></svg>')
+    return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """Epochs from left to right, and round numbers upwards."""
+
+    first: int
+    last: int
+    ticks: tuple[float, ...]
+
+    @classmethod
+    def of(cls, epochs: Sequence[int], values: Sequence[float]) -> "_Axes":
+        return cls(min(epochs), max(*epochs, min(epochs) + 1), tuple(_ticks(values)))
+
+    def x_of(self, number: float) -> float:
+        return LEFT + PLOT_WIDTH * (number - self.first) / (self.last - self.first)
+
+    def y_of(self, value: float) -> float:
+        return TOP + PLOT_HEIGHT * (1 - (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0]))
+
+    def grid(self, colour: str, size: int, more: str = "") -> Iterator[str]:
+        """The lines and labels of both axes, for letters of this size."""
+        for value in self.ticks:
+            y = self.y_of(value)
+            yield f'<path d="M{LEFT} {y:.1f}h{PLOT_WIDTH}" stroke="{colour}" {more}/>'
+            yield f'<text x="{LEFT - 8}" y="{y + size / 3:.1f}" text-anchor="end">{value:.4g}</text>'
+        for number in _epoch_ticks(self.first, self.last):
+            x = self.x_of(number)
+            yield f'<text x="{x:.1f}" y="{TOP + PLOT_HEIGHT + 6 + size}" text-anchor="middle">{number}</text>'
 
 
 def _legend(best: str, has_baseline: bool) -> str:

@@ -40,6 +40,9 @@ POOLED = (0.0, 0.125, 0.5, 2.0, 8.0)
 """Pooled rows per number; the search begins with `FIRST_POOLED`."""
 FIRST_POOLED = 0.5
 MIN_ROWS_PER_UNIT = 5
+MAX_FAILED = 2
+"""The search ends after this many consecutive numbers of components without a gain."""
+MAX_REFINEMENTS = 3
 RESTARTS = 5
 KMEANS_STEPS = 20
 MAX_MIXTURE_COLUMNS = 300
@@ -223,7 +226,7 @@ class MixtureSearch:
             )
             failed = 0 if best is None or tried.score > best.score + SMALLEST_GAIN else failed + 1
             best = tried if failed == 0 else best
-            if failed == 2:
+            if failed == MAX_FAILED:
                 break
         assert best is not None
         return self._refine(best)
@@ -232,7 +235,7 @@ class MixtureSearch:
         reals = len(self.rows.reals)
         if reals < 2:
             return best
-        for _ in range(3):
+        for _ in range(MAX_REFINEMENTS):
             at = SHRINKAGES.index(best.settings.shrinkage)
             near = [replace(best.settings, shrinkage=one) for one in SHRINKAGES[max(at - 1, 0) : at + 2]]
             if best.settings.units > 1:

@@ -96,9 +96,12 @@ def mixture_rows(data: DataSet, max_rows: int | None = None) -> Rows:
         else:
             sizes.append(spec.total_count + 1 if isinstance(spec, BinomialInput) else None)
     rows = torch.from_numpy(_numbers(data))
-    if max_rows is not None and len(rows) > max_rows:
-        rows = rows[torch.arange(max_rows) * len(rows) // max_rows]
-    return Rows.of(rows, sizes)
+    return Rows.of(rows if max_rows is None else rows[evenly_spaced(len(rows), max_rows)], sizes)
+
+
+def evenly_spaced(num_rows: int, most: int) -> Tensor:
+    """The numbers of at most `most` of the rows."""
+    return torch.arange(num_rows) if num_rows <= most else torch.arange(most) * num_rows // most
 
 
 def check_width(name: str, where: str, num_columns: int) -> None:

@@ -52,12 +52,13 @@ def get_strategy(strategy: OptMatchStrategy | str) -> OptMatchStrategy:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """`loser` shares `node` with `winner`; `reason` is the comparison by which it lost."""
+    """`loser` shares `node` with `winner`; `reason` is the comparison by which it lost, `measures` all of them."""
 
     loser: GraphOptMatch
     winner: GraphOptMatch
     node: int
     reason: str
+    measures: tuple[tuple[str, float, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,7 @@ def _prioritize_optimization_strategy(
     elif strategy is OptMatchStrategy.LOWEST_COST:
         order.sort(key=lambda i: (costs.get(id(found[i]), 0.0), -position[found[i].root], i))
     match_of: dict[int, GraphOptMatch] = {}
+    number_of = {id(match): i for i, match in enumerate(found)}
     chosen: list[tuple[int, GraphOptMatch]] = []
     conflicts: list[Conflict] = []
     for i in order:
@@ -127,9 +129,29 @@ def _prioritize_optimization_strategy(
             chosen.append((position[match.root], match))
         else:
             winner = match_of[taken]
-            conflicts.append(Conflict(match, winner, taken, _why(match, winner, strategy, costs, position)))
+            why = _why(match, winner, strategy, costs, position)
+            pair = number_of[id(winner)], i
+            conflicts.append(Conflict(match, winner, taken, why, _measures(found, pair, strategy, costs, position)))
     chosen.sort(key=lambda pair: pair[0])
     return tuple(match for _, match in chosen), match_of, tuple(conflicts)
+
+
+def _measures(
+    found: Sequence[GraphOptMatch],
+    pair: tuple[int, int],
+    strategy: OptMatchStrategy,
+    costs: Mapping[int, float],
+    position: Mapping[int, int],
+) -> tuple[tuple[str, float, float], ...]:
+    """Return what the strategy compares, in order: name, value of the winner, value of the loser."""
+    winner, loser = (found[number] for number in pair)
+    order = ("order", float(pair[0]), float(pair[1]))
+    if strategy is OptMatchStrategy.FIRST_MATCH:
+        return (order,)
+    nearness = ("nearness", float(position[winner.root]), float(position[loser.root]))
+    if strategy is OptMatchStrategy.LARGEST_MATCH:
+        return (("size", float(len(winner)), float(len(loser))), nearness, order)
+    return (("cost", costs.get(id(winner), 0.0), costs.get(id(loser), 0.0)), nearness, order)
 
 
 def _why(
@@ -345,7 +367,7 @@ def _report(matches: Matches, context: RewriteContext, parameter_path: str) -> M
             listener(MatchFound(number, match.pattern.name, match.nodes[0], match.nodes, parameter_path))
         for lost in matches.conflicts:
             pair = numbers[lost.loser], numbers[lost.winner]
-            listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, parameter_path))
+            listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, parameter_path, lost.measures))
         if matches.refusals:
             listener(AttemptsRefused(matches.refusals, parameter_path))
     return numbers

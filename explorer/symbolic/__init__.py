@@ -14,7 +14,7 @@ from explorer.symbolic.checks import (
     shared_variables as shared_variables,
     union as union,
 )
-from explorer.symbolic.circuit import Circuit as Circuit
+from explorer.symbolic.circuit import Circuit as Circuit, ColumnValues as ColumnValues
 from explorer.symbolic.circuit_files import (
     CIRCUIT_FORMAT as CIRCUIT_FORMAT,
     circuit_from_json as circuit_from_json,

@@ -24,13 +24,23 @@ from explorer.symbolic.parameters import ParameterNode, TensorParameter
 from explorer.symbolic.structure import Finding
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """The cells of a column that a circuit reads as numbers: the position of a label, or (cell - zero) / unit."""
+
+    labels: tuple[str, ...] = ()
+    zero: float = 0.0
+    unit: float = 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Circuit:
     """A probabilistic circuit: layers with ids, the inputs of each, and the output layers.
 
     `names` are the names of layers, which are optional. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
     A circuit that an operator made (`explorer.symbolic.operators`) has a `derivation`, and its leaves have the names
-    that they have in the operands: `labels`. `columns` are the names of its variables if these are columns of a table.
+    that they have in the operands: `labels`. `columns` are the names of its variables if these are columns of a table,
+    and `column_values` what their cells are, if that is known.
     A circuit need not be smooth or decomposable; `require` checks that it is.
     Raises: ShapeError if the number of inputs of a layer is not its arity, their units are not its input units, or the
     outputs differ in units; DataTypeError if a node is not a layer; DuplicateNameError; StructureError without output;
@@ -42,6 +52,7 @@ class Circuit:
     derivation: Derivation | None = None
     labels: Mapping[TensorParameter, LeafLabel] = field(default_factory=dict[TensorParameter, LeafLabel])
     columns: tuple[str, ...] = ()
+    column_values: tuple[ColumnValues, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.graph.outputs:

@@ -5,8 +5,8 @@ Classes are found by name among the imported subclasses, so layers and operators
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from math import prod
+from dataclasses import asdict, replace
+from math import isfinite, prod
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from explorer.errors import CircuitError, FileFormatError, look_up
 from explorer.files import check_format
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
-from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.circuit import Circuit, ColumnValues
 from explorer.symbolic.derivation import Argument, Derivation, LeafLabel
 from explorer.symbolic.initializers import ConstantInitializer, Initializer
 from explorer.symbolic.layers import Layer
@@ -38,6 +38,8 @@ def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
         data["circuits"] = writer.circuits
     if circuit.columns:
         data["columns"] = list(circuit.columns)
+    if circuit.column_values:
+        data["column_values"] = [asdict(one) for one in circuit.column_values]
     return data
 
 
@@ -98,13 +100,24 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
         circuits: list[Circuit] = []
         for body in data.get("circuits", []):
             circuits.append(_read_body(body, table, circuits))
-        return replace(_read_body(data, table, circuits), columns=tuple(map(str, data.get("columns", []))))
+        return replace(
+            _read_body(data, table, circuits),
+            columns=tuple(map(str, data.get("columns", []))),
+            column_values=tuple(map(_read_values, data.get("column_values", []))),
+        )
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"{where}: incomplete circuit: {type(error).__name__}: {error}") from error
     except FileFormatError:
         raise
     except CircuitError as error:
         raise FileFormatError(f"{where}: invalid circuit: {error}") from error
+
+
+def _read_values(data: Mapping[str, Any]) -> ColumnValues:
+    zero, unit = float(data["zero"]), float(data["unit"])
+    if not (isfinite(zero) and isfinite(unit) and unit > 0):
+        raise ValueError(f"a column of numbers needs a finite zero and a positive unit; found {zero} and {unit}")
+    return ColumnValues(tuple(map(str, data["labels"])), zero, unit)
 
 
 def _read_body(data: Mapping[str, Any], table: list[ParameterNode], circuits: Sequence[Circuit]) -> Circuit:

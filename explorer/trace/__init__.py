@@ -10,6 +10,7 @@ from explorer.passes import (
 from explorer.trace.answers import (
     Answers as Answers,
     FoldAnswer as FoldAnswer,
+    FoldChain as FoldChain,
     FoldGroup as FoldGroup,
     Lineage as Lineage,
     MissedFold as MissedFold,
@@ -111,3 +112,4 @@ from explorer.trace.steps import (
 from explorer.trace.text import outcome_text as outcome_text
 from explorer.trace.trace import Trace as Trace
 from explorer.trace.trace_reading import trace_from_json as trace_from_json
+from explorer.trace.why_not import is_waivable as is_waivable

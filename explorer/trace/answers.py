@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from explorer.trace.layers import ids_text
 from explorer.trace.paths import StepPath
+from explorer.trace.refusal import type_words
 
 Answer = TypeVar("Answer")
 Differences = tuple[tuple[str, str, str], ...]
@@ -175,6 +176,23 @@ class MissedFold(Printable):
 
     def __str__(self) -> str:
         return f"nodes {self.nodes[0]} and {self.nodes[1]} ({self.layers} layers): {self.reason}"
+
+
+@dataclass(frozen=True, repr=False)
+class FoldChain(Printable):
+    """Fold groups with equal keys on different levels, of which each depends on the one before.
+
+    So they cannot run at one time, and no schedule would fold them together. `nodes` are the layers after folding,
+    lowest level first, `levels` their levels, and `type` is what they are.
+    """
+
+    nodes: tuple[int, ...]
+    levels: tuple[int, ...]
+    type: str
+
+    def __str__(self) -> str:
+        ids = ids_text(self.nodes)
+        return f"nodes {ids}: {len(self.nodes)} x {type_words(self.type)}: equal keys, each depends on the one before"
 
 
 @dataclass(frozen=True, repr=False)

@@ -134,7 +134,11 @@ class AttemptsRefused:
 
 
 class MatchLost(NamedTuple):
-    """Match `loser` shares a node with match `winner` and is not applied."""
+    """Match `loser` shares a node with match `winner` and is not applied.
+
+    `measures` are the comparisons of the strategy in order: name, value of the winner, value of the loser; the first
+    two values that differ decided.
+    """
 
     loser: int
     winner: int
@@ -142,6 +146,7 @@ class MatchLost(NamedTuple):
     strategy: str
     reason: str
     parameter_path: str = ""
+    measures: tuple[tuple[str, float, float], ...] = ()
 
 
 class Rewritten(NamedTuple):

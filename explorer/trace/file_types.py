@@ -11,7 +11,7 @@ VERSION = 2
 FIELDS = ("options", "rules", "circuit", "steps", "nodes", "parameters", "layers", "tried", "times")
 CIRCUIT_FIELDS = (
     *("format", "version", "parameters", "layers", "outputs"),
-    *("labels", "derivation", "circuits", "columns"),
+    *("labels", "derivation", "circuits", "columns", "column_values"),
 )
 """The fields of a trace and of its circuit that are read; unknown ones are dropped, so that they cost no memory."""
 MAX_ID = 2**24 - 1
@@ -279,7 +279,7 @@ STEP = _record(
         "matches": _list_of(_row(TEXT, ID, IDS, TEXT, _list_of(_row(TEXT, NUMBER)), optional=1)),
         "refusals": _list_of(REFUSAL),
         "refusals_over": _mapping_of(SIZE),
-        "lost": _list_of(_row(COUNT, COUNT, ID, TEXT, TEXT, TEXT, optional=1)),
+        "lost": _list_of(_row(COUNT, COUNT, ID, TEXT, TEXT, TEXT, _list_of(_row(TEXT, NUMBER, NUMBER)), optional=2)),
         "rewrites": _list_of(_row(COUNT, TEXT, IDS, IDS, TEXT, IDS, optional=1)),
         "folds": _list_of(_record(FOLD, {"read": READ})),
         "limits": _list_of(_row(TEXT, INTEGER, TEXT)),
@@ -312,5 +312,9 @@ def _trace(name: str, config: Form, circuit: Form) -> Form:
     return _record({"rules": _list_of(_named("rule", RULE)), "circuit": circuit, **rows}, OTHERS)
 
 
-CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS}, {"columns": _list_of(TEXT)})))
+COLUMNS = {
+    "columns": TEXTS,
+    "column_values": _list_of(_record({"labels": TEXTS, "zero": NUMBER, "unit": NUMBER})),
+}
+CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS}, COLUMNS)))
 OPERATOR_TRACE = _trace("operator", OPERATOR_CONFIG, _is("null", "null", type(None)))

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
 from explorer.errors import UnknownNameError
 from explorer.graph import key_differences
-from explorer.trace.answers import Answers, Differences, FoldAnswer, FoldGroup, MissedFold
+from explorer.trace.answers import Answers, Differences, FoldAnswer, FoldChain, FoldGroup, MissedFold
 from explorer.trace.records import plain_text
 from explorer.trace.refusal import type_words
 from explorer.trace.steps import Step
@@ -124,6 +125,27 @@ def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[
         for one, other, reason, differences in found
         if one.level == other.level or (one.node, other.node) in joinable
     )
+
+
+def fold_chains(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[FoldChain]:
+    """Return the longest runs of groups with equal keys of which each depends on the one before."""
+    by_key: dict[FoldKey, list[FoldGroup]] = {}
+    for group in groups:
+        if DEAD not in group.key:
+            by_key.setdefault(fold_key(group), []).append(group)
+    pairs = [(one, other) for alike in by_key.values() for one, other in pairwise(alike) if one.level != other.level]
+    joinable = _could_join(pairs, steps)
+    follows = {one.node: other for one, other in pairs if (one.node, other.node) not in joinable}
+    later = {other.node for other in follows.values()}
+    found: list[FoldChain] = []
+    for group in groups:
+        if group.node in follows and group.node not in later:
+            chain = [group]
+            while chain[-1].node in follows:
+                chain.append(follows[chain[-1].node])
+            nodes, levels = tuple(one.node for one in chain), tuple(one.level for one in chain)
+            found.append(FoldChain(nodes, levels, group.type))
+    return Answers(found)
 
 
 def _could_join(pairs: Sequence[tuple[FoldGroup, FoldGroup]], steps: Sequence[Step]) -> set[tuple[int, int]]:

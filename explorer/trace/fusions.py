@@ -1,6 +1,6 @@
 """The fate of two calls: fused, or refused, and in whose words; or never tried."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -44,6 +44,8 @@ class FusionAnswer(Printable):
     other: int
     verdict: Verdict
     judged: tuple[PairJudged, ...] = ()
+    library: str = ""
+    """The library function that one of two nodes calls that were never tried: such a call is fused with nothing."""
 
     def __bool__(self) -> bool:
         return self.verdict is Verdict.FUSED
@@ -55,7 +57,9 @@ class FusionAnswer(Printable):
             parts = (pair.verdict.value, pair.reason, score and f"score: {score}")
             lines.append(f"  step {pair.step}, #{pair.one} and #{pair.other}: {'; '.join(filter(None, parts))}")
         if self.verdict is Verdict.NEVER_TRIED:
-            lines.append("  no step asked about them: they share no value, or one of them is not fused with anything")
+            guess = "they share no value, or one of them is not fused with anything"
+            why = f"{self.library} is a library call" if self.library else guess
+            lines.append(f"  no step asked about them: {why}")
         return "\n".join(lines)
 
 
@@ -95,9 +99,11 @@ def why_not_fused(steps: Sequence[Step], one: int, other: int) -> FusionAnswer:
     mine: set[int] = set()
     theirs: set[int] = set()
     judged: list[PairJudged] = []
+    library = ""
     for step in steps:
         if not mine and one in step.snapshot.graph.nodes and other in step.snapshot.graph.nodes:
             mine, theirs = {one}, {other}
+            library = _library(step, mine | theirs)
             continue
         if not mine:
             continue
@@ -105,6 +111,7 @@ def why_not_fused(steps: Sequence[Step], one: int, other: int) -> FusionAnswer:
             if (pair.one in mine and pair.other in theirs) or (pair.other in mine and pair.one in theirs):
                 judged.append(pair)
         mine, theirs = _after(step, mine), _after(step, theirs)
+        library = library or _library(step, mine | theirs)
         if mine & theirs and step.changed:
             if not judged or judged[-1].verdict is not Verdict.FUSED:
                 grouped = all(rewrite.rule == GROUPING for rewrite in step.applied)
@@ -113,7 +120,15 @@ def why_not_fused(steps: Sequence[Step], one: int, other: int) -> FusionAnswer:
             return FusionAnswer(one, other, judged[-1].verdict, tuple(judged))
     if not mine:
         raise UnknownNameError(f"no step has both node {one} and node {other}; a node is named by its id")
-    return FusionAnswer(one, other, judged[-1].verdict if judged else Verdict.NEVER_TRIED, tuple(judged))
+    if judged:
+        return FusionAnswer(one, other, judged[-1].verdict, tuple(judged))
+    return FusionAnswer(one, other, Verdict.NEVER_TRIED, library=library)
+
+
+def _library(step: Step, nodes: Set[int]) -> str:
+    """The library function that one of some nodes calls after a step; empty if none does."""
+    records = (step.snapshot.graph.nodes.get(node) for node in sorted(nodes))
+    return next((str(one.config["library"]) for one in records if one and one.config.get("library")), "")
 
 
 def _after(step: Step, nodes: set[int]) -> set[int]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.graph import Graph
-from explorer.trace.answers import Answers, FoldAnswer, FoldGroup, Lineage, MissedFold, StepCheck
+from explorer.trace.answers import Answers, FoldAnswer, FoldChain, FoldGroup, Lineage, MissedFold, StepCheck
 from explorer.trace.equivalence import check_steps
 from explorer.trace.events import RuleDescription
-from explorer.trace.folds import Folds, missed_folds
+from explorer.trace.folds import Folds, fold_chains, missed_folds
 from explorer.trace.fusions import FusionAnswer, why_not_fused
 from explorer.trace.ladder import Level, level_of
 from explorer.trace.layers import LayerOrigin, LayerParts, parts_of_layer, paths_of_number
@@ -23,7 +23,7 @@ from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteract
 from explorer.trace.rules import Rules, conflicts, find_rule, near_misses, rule_interactions, rule_stats
 from explorer.trace.steps import MatchRefused, Step, find_step, start_of
 from explorer.trace.text import graphviz_of, steps_text
-from explorer.trace.why_not import Found, Searcher as StepSearcher, WhyNots, remember, what_if
+from explorer.trace.why_not import Found, Searcher as StepSearcher, WhyNots, no_answer, remember, what_if
 
 if TYPE_CHECKING:
     from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
@@ -186,6 +186,15 @@ class Trace:
         """
         return what_if(self.step(step), find_rule(self.rules, miss.refusal.pattern), miss, self._search)
 
+    @property
+    def can_search(self) -> bool:
+        """Whether its layers can be searched again: those of a live trace of a circuit."""
+        return self._search is not None
+
+    def has_what_if(self, miss: MatchRefused) -> bool:
+        """Whether `what_if` has an answer for a near miss."""
+        return not no_answer(miss, self._search)
+
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""
         return near_misses(self.rules, self.steps, self._select_steps(step), pattern)
@@ -277,6 +286,10 @@ class Trace:
         the earlier one.
         """
         return missed_folds(self._folds.groups, self.steps)
+
+    def fold_chains(self) -> Answers[FoldChain]:
+        """Groups with equal keys that could not be one, because each depends on the one before."""
+        return fold_chains(self._folds.groups, self.steps)
 
     # ------------------------------------------------------------------ files and text
 

@@ -128,7 +128,7 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
             for r in step.refusals
         ],
         "refusals_over": dict(step.refusals_over),
-        "lost": [[x.loser, x.winner, x.node, x.strategy, x.reason, x.parameter_path] for x in step.lost],
+        "lost": [[*x[:6], *([x.measures] if x.measures else [])] for x in step.lost],
         "rewrites": [
             [
                 w.number,

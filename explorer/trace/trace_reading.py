@@ -144,6 +144,15 @@ def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
     return RuleDescription(**known)
 
 
+def _lost(
+    loser: int, winner: int, node: int, strategy: str, reason: str, path: str = "", measures: Sequence[Any] = ()
+) -> MatchLost:
+    """A conflict from its row."""
+    return MatchLost(
+        loser, winner, node, strategy, reason, path, tuple((name, won, lost) for name, won, lost in measures)
+    )
+
+
 def _read_step(
     index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any], tried: tuple[str, ...]
 ) -> Step:
@@ -160,7 +169,7 @@ def _read_step(
         snapshot=snapshot,
         matches=tuple(MatchFound(i, m[0], m[1], tuple(m[2]), m[3], _score(m)) for i, m in enumerate(row["matches"])),
         near_misses=lambda: near_misses,
-        lost=tuple(MatchLost(*x) for x in row["lost"]),
+        lost=tuple(_lost(*one) for one in row["lost"]),
         rewrites=tuple(
             Rewritten(w[0], w[1], tuple(w[2]), tuple(w[3]), seconds, w[4], tuple(w[5]) if len(w) > 5 else ())
             for w, seconds in zip(row["rewrites"], rewrite_times, strict=True)

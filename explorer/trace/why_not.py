@@ -78,7 +78,7 @@ class WhyNots:
         """
         found = steps_of_pass(name, self.steps)
         if not found:
-            known = [*(rule.pattern for rule in self.rules), *pass_names(self.steps)]
+            known = list(dict.fromkeys([*(rule.pattern for rule in self.rules), *pass_names(self.steps)]))
             raise unknown_name("rule or pass", name, known, f"what has no rule is never made; {WHERE_LISTED}")
         first, last = self.lineages.lifetime(node)
         run = [s for s in found if first < s.index <= last + 1]
@@ -165,12 +165,22 @@ def remember(searcher: Searcher) -> Searcher:
     return search
 
 
+def no_answer(miss: MatchRefused, searcher: Searcher | None) -> str:
+    """Return why the question of a near miss cannot be waived; empty if it can."""
+    if not is_waivable(miss):
+        return STRUCTURE.get(miss.refusal.kind, IN_PARAMETER)
+    return "" if searcher is not None else LOADED
+
+
+def is_waivable(miss: MatchRefused) -> bool:
+    """Whether the question of a near miss can be waived: it decides neither the nodes nor the result of the match."""
+    return miss.refusal.kind not in STRUCTURE and not miss.parameter_path
+
+
 def what_if(step: Step, rule: RuleDescription, miss: MatchRefused, searcher: Searcher | None) -> WhatIf:
     """Search the layers of a step again, with the question of a refusal waived; without a searcher, say why not."""
     refusal = miss.refusal
-    unasked = STRUCTURE.get(refusal.kind) or (IN_PARAMETER if miss.parameter_path else "")
-    if not unasked and searcher is None:
-        unasked = LOADED
+    unasked = no_answer(miss, searcher)
     if unasked or searcher is None:
         return WhatIf(refusal, unasked)
     kept = tuple(match.nodes for match in step.matches if match.rule == rule.pattern)

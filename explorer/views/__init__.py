@@ -5,6 +5,7 @@ Create one `TraceIndex` per trace and pass it to every view: it holds the data t
 
 from explorer.views.bars import bars_svg as bars_svg
 from explorer.views.bottlenecks import Bottleneck as Bottleneck, bottlenecks as bottlenecks
+from explorer.views.clock import Sources as Sources, clock_view as clock_view, full_width as full_width
 from explorer.views.closeup import (
     Input as Input,
     NodeValue as NodeValue,
@@ -52,7 +53,9 @@ from explorer.views.fold_level import (
 from explorer.views.index import TraceIndex as TraceIndex
 from explorer.views.lanes import (
     LANES as LANES,
+    RECORDED as RECORDED,
     LayerTimes as LayerTimes,
+    lane_of as lane_of,
     main_lane as main_lane,
     with_lanes as with_lanes,
     with_more_lanes as with_more_lanes,

@@ -14,7 +14,7 @@ from explorer.views.layout import Grid
 from explorer.views.scopes import node_scopes
 from explorer.views.states import ABSENT, IntArray, State
 from explorer.views.words import bytes_text, list_text, plural, scope_text
-from explorer_widgets.schema import Change, EdgeView, HullView, NodeKind, NodeView, TableView
+from explorer_widgets.schema import Change, EdgeView, HullView, NodeKind, NodeView, PinView, TableView
 from explorer_widgets.theme import KINDS
 
 ShownMode = Literal["before", "after", "diff"]
@@ -255,7 +255,12 @@ def names_of(index: TraceIndex, layers: Sequence[int]) -> list[str]:
     return [name_of(index, layer) if layer >= 0 else "" for layer in layers]
 
 
-def table_of(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView]) -> TableView:
+def table_of(
+    nodes: Sequence[NodeView],
+    edges: Sequence[EdgeView],
+    hulls: Sequence[HullView],
+    pins: Sequence[PinView] = (),
+) -> TableView:
     """Return the table of a picture."""
     reads: dict[str, list[str]] = {node["id"]: [] for node in nodes}
     for edge in edges:
@@ -264,6 +269,9 @@ def table_of(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequen
     for hull in hulls:
         for name in hull["nodes"]:
             matches[name].append(hull_text(hull))
+    for pin in pins:
+        for name in pin["nodes"]:
+            matches[name].append(pin["reason"])
     rows = [[*node_cells(node), "; ".join(reads[node["id"]]), "; ".join(matches[node["id"]])] for node in nodes]
     return {"columns": list(COLUMNS), "rows": rows}
 
@@ -292,6 +300,8 @@ def edge_text(edge: EdgeView) -> str:
         parts.append(edge["read"])
     if edge["copied_bytes"]:
         parts.append(f"{bytes_text(edge['copied_bytes'])} copied")
+    if "port" in edge:
+        parts.append(f"its line is cut at {edge['port']['number']}")
     return f"{edge['source']}: {', '.join(parts)}"
 
 

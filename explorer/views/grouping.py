@@ -97,14 +97,15 @@ def _number_rows(columns: list[NDArray[np.int32]]) -> tuple[NDArray[np.intp], in
 
 
 def plate_boxes(index: TraceIndex, step: int) -> Boxes:
-    """Return the plates before and after a step, lowest level first; one with the same layers is one box.
+    """Return the plates before and after a step, lowest column first; one with the same layers is one box.
 
     A plate with only some of the layers of another one is a box of its own, and its layers are kept or changed.
     """
-    old = {plate.id: plate for plate in plates_of(index, max(step - 1, 0)).plates}
-    new = {plate.id: plate for plate in plates_of(index, step).plates}
+    both = [plates_of(index, at) for at in (max(step - 1, 0), step)]
+    old, new = ({plate.id: plate for plate in plates.plates} for plates in both)
+    columns = {plate.id: at for plates in both for plate, at in zip(plates.plates, plates.columns, strict=True)}
     found = [_plate_box(index, step, old.get(name), new.get(name)) for name in {**old, **new}]
-    found.sort(key=lambda box: (box.level, box.ids[0], box.after))
+    found.sort(key=lambda box: (columns[box.id], box.level, box.ids[0], box.after))
     return with_folds(index, step, found)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal
+from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind
 from explorer.views.boxes import Boxes, ShownMode
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, owner
@@ -101,18 +101,29 @@ def hulls_of(
 def stops_of(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[Stop], list[Stop]]:
     """Return the hulls around plates before a step, and the hulls of near misses of other patterns.
 
-    The near misses that came furthest are first.
+    The near misses that came furthest are first; those that ended at the first type are not among them.
     """
     hulls = _Hulls(boxes_of(index, step, "plates"))
     _add_matches(index, step, "before", hulls)
     misses = index.step(step).refusals
     _add_misses(index, step, "before", hulls, [miss for miss in misses if miss.refusal.pattern == pattern])
     drawn = len(hulls.found)
-    others = [miss for miss in misses if miss.refusal.pattern != pattern]
+    others = [miss for miss in misses if miss.refusal.pattern != pattern and not is_trivial(miss)]
     others.sort(key=lambda miss: miss.refusal.progress, reverse=True)
     _add_misses(index, step, "before", hulls, others)
     stops = hulls.stops()
     return stops[:drawn], stops[drawn:]
+
+
+def is_trivial(miss: MatchRefused) -> bool:
+    """Whether an attempt ended at the first type that differs: most layers are of another type."""
+    return miss.refusal.kind is RefusalKind.WRONG_TYPE and miss.refusal.entry <= 1
+
+
+def trivial_misses(index: TraceIndex, step: int, pattern: str | None) -> int:
+    """Return how many attempts ended at the first type; those of a chosen pattern are shown."""
+    misses = index.step(step).refusals
+    return sum(is_trivial(miss) and miss.refusal.pattern != pattern for miss in misses)
 
 
 def _add_misses(index: TraceIndex, step: int, mode: ShownMode, hulls: _Hulls, misses: Sequence[MatchRefused]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from explorer.errors import CircuitError
 from explorer.trace import (
+    FoldChain,
     FoldGroup,
     MatchFound,
     MissedFold,
@@ -262,6 +263,11 @@ class TraceIndex:
     def missed_folds(self) -> tuple[MissedFold, ...]:
         """The missed folds of the trace."""
         return self.trace.missed_folds()
+
+    @cached_property
+    def fold_chains(self) -> tuple[FoldChain, ...]:
+        """Groups of equal layers that could not be folded together, because each depends on the one before."""
+        return self.trace.fold_chains()
 
     # ------------------------------------------------------------------ rules and matches
 

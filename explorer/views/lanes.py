@@ -29,6 +29,16 @@ def lane_of_backend(backend: str, device: str) -> str:
     return f"{backend}-{device}"
 
 
+def device_of(lane: str) -> str:
+    """Return the device of a lane: `cuda` of `recorded-triton-cuda`."""
+    return lane.rpartition("-")[2]
+
+
+def backend_of(lane: str) -> str:
+    """Return the backend of a lane; empty if its times are those of the layers."""
+    return theme.LANES[lane].backend if lane in theme.LANES else ""
+
+
 def where_text(lane: str) -> str:
     """Return where the times of a lane were measured: `on CUDA`, `on CUDA, recorded`."""
     return f"on {LANES[lane.removeprefix(RECORDED)]}{', recorded' if lane.startswith(RECORDED) else ''}"

@@ -9,7 +9,7 @@ from math import log, log2
 
 from explorer.trace import NodeRecord
 from explorer.views.boxes import Box, bytes_of_box
-from explorer.views.index import TraceIndex
+from explorer.views.index import TraceIndex, cached
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from explorer_widgets.schema import Change, ColourBy, EdgeView, LegendItem, LookView, NodeKind, SignView
 from explorer_widgets.theme import CHANGES, MATCHED, value_role
@@ -20,10 +20,12 @@ CATEGORIES = len(LETTERS)
 """Number of colours of the categorical palette; further categories repeat them."""
 Forms = Sequence[tuple[NodeRecord, int]]
 
-KIND_COLOURS = ("change", "kind")
-"""Colourings in which plates have the colours of their kinds."""
-SCALES = ("time", "memory", "fold")
-"""Colourings in which a box without a value is hatched."""
+KIND_COLOURS = ("change", "kind", "value")
+"""Colourings in which plates have the colours of their kinds; a page draws values over them."""
+SCALES = ("time", "memory", "order", "fold")
+"""Colourings in which a box without a value is hatched, if others have one."""
+MEASURES = ("time", "memory", "order")
+"""Colourings by a value on a scale."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,12 @@ def fills_of(
     colour_by: ColourBy,
     times: Mapping[int, float] | None,
     where: str = "",
+    at: int | None = None,
 ) -> list[Fill]:
-    """Return the fill of each box; `value` is the raw value, not yet on the scale; `where` is whose times they are."""
+    """Return the fill of each box; `value` is the raw value, not yet on the scale.
+
+    `where` is whose times they are, `at` the step whose state is drawn.
+    """
     if colour_by == "kind":
         return [_kind(index, forms) for _, forms in boxes]
     if colour_by == "fold":
@@ -141,34 +147,44 @@ def fills_of(
         return [Fill(size, "unknown" if size is None else bytes_text(size), None) for size in sizes]
     if colour_by == "time":
         return [_time(box, times or {}, where) for box, _ in boxes]
+    if colour_by == "order":
+        return [_order(index, step if at is None else at, box) for box, _ in boxes]
     return [Fill(None, "", None) for _ in boxes]
 
 
-def log_scale(fills: Sequence[Fill]) -> list[float | None]:
-    """Map values to 0 to 1 on the logarithmic scale between the smallest and the largest; 0 stays 0."""
+def scale_fills(fills: Sequence[Fill], colour_by: ColourBy = "time") -> list[float | None]:
+    """Map values to 0 to 1 between the smallest and the largest, logarithmically except for an order; 0 stays 0."""
+    map_value = float if colour_by == "order" else log
     known = [fill.value for fill in fills if fill.value]
-    low, high = (log(min(known)), log(max(known))) if known else (0.0, 0.0)
+    low, high = (map_value(min(known)), map_value(max(known))) if known else (0.0, 0.0)
 
     def place(value: float | None) -> float | None:
         if not value:
             return value
-        return round((log(value) - low) / (high - low), 4) if high > low else 0.5
+        return round((map_value(value) - low) / (high - low), 4) if high > low else 0.5
 
     return [place(fill.value) for fill in fills]
 
 
+def shown_colouring(fills: Sequence[Fill], colour_by: ColourBy) -> ColourBy:
+    """Return the colouring that can be drawn: that of kinds or changes if no box has a value to colour it by."""
+    has_values = colour_by not in MEASURES or any(fill.value is not None for fill in fills)
+    return colour_by if has_values else "change"
+
+
 def fill_legend(fills: Sequence[Fill], colour_by: ColourBy, *, has_batches: bool = True) -> list[LegendItem]:
     """Return the legend of the fills that occur; without batches, bytes count all rows."""
-    if colour_by in ("time", "memory"):
+    if colour_by in MEASURES:
         known = sorted((fill.value, fill.text) for fill in fills if fill.value)
         items: list[LegendItem] = []
         if known:
-            written = f"bytes written{' per example' if has_batches else ''}"
-            what = "time" if colour_by == "time" else written
-            items.append(_item("scale", "min", f"{known[0][1]} ({what}, logarithmic)"))
+            written = f"bytes written{' per example' if has_batches else ''}, logarithmic"
+            what = {"time": "time, logarithmic", "order": "in the order in which they run"}.get(colour_by, written)
+            items.append(_item("scale", "min", f"{known[0][1]} ({what})"))
             items.append(_item("scale", "max", known[-1][1]))
         if any(fill.value is None for fill in fills):
-            items.append(_item("missing", "", "not measured" if colour_by == "time" else "unknown"))
+            what = {"time": "not measured", "order": "not called"}.get(colour_by, "unknown")
+            items.append(_item("missing", "", what))
         return items
     names: dict[int, dict[str, None]] = {}
     for fill in fills:
@@ -201,6 +217,27 @@ def _fold(index: TraceIndex, box: Box) -> Fill:
     size = f"node {group.node}, x{len(group.members)}"
     text = f"fold group {numbers[0] + 1} (level {group.level}: {size})"
     return Fill(None, text, numbers[0] % CATEGORIES, f"fold group {numbers[0] + 1}")
+
+
+def _order(index: TraceIndex, at: int, box: Box) -> Fill:
+    """Return when the calls of a box run: the middle of their positions, and the first and the last of them."""
+    order = call_order(index, at)
+    if order.keys().isdisjoint(box.ids):  # the step has removed it
+        order = call_order(index, max(at - 1, 0))
+    positions = sorted(order[node] for node in box.ids if node in order)
+    if not positions:
+        return Fill(None, "not called", None)
+    first, last = positions[0], positions[-1]
+    calls = f"call {first:,}" if first == last else f"calls {first:,} to {last:,}"
+    return Fill((first + last) / 2, f"{calls} of {len(order):,}", None)
+
+
+@cached
+def call_order(index: TraceIndex, step: int) -> Mapping[int, int]:
+    """Return the position of each call in the order in which they run after a step, counted from 1."""
+    graph = index.step(step).snapshot.graph
+    called = [node for node, record in graph.nodes.items() if index.is_called(record)]
+    return {node: position for position, node in enumerate(called, 1)}
 
 
 def _time(box: Box, times: Mapping[int, float], where: str) -> Fill:

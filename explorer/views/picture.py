@@ -20,6 +20,7 @@ from explorer.views.boxes import (
     title_of,
 )
 from explorer.views.buffers import buffers_of
+from explorer.views.clock import full_width
 from explorer.views.graph_painter import GraphPainter
 from explorer.views.grouping import boxes_of, drawn_grouping, edge_view, edges_of
 from explorer.views.hulls import hulls_of
@@ -27,7 +28,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes, main_lane, where_text
 from explorer.views.layout import MARGIN
 from explorer.views.lines import Place
-from explorer.views.looks import Forms, fill_legend, fills_of, log_scale
+from explorer.views.looks import Forms, fill_legend, fills_of, scale_fills, shown_colouring
 from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of
 from explorer.views.plates.painter import PlatesPainter
@@ -73,7 +74,13 @@ Texts = dict[str, list[str]]
 MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
 """The modes that users can choose."""
 ALL_MODES: tuple[Mode, ...] = (*MODES, "plain")
-COLOURS: tuple[ColourBy, ...] = ("change", "kind", "time", "memory", "fold")
+COLOURS: tuple[ColourBy, ...] = ("change", "kind", "time", "memory", "order", "value", "fold")
+UNCOLOURED: Mapping[ColourBy, str] = {
+    "time": "Not measured yet, so the colours are not those of times.",
+    "memory": "The bytes are not known, so the colours are not those of bytes.",
+    "order": "Nothing is called, so the colours are not those of the order.",
+}
+"""The notes of pictures without a value to colour boxes by."""
 PAINTERS: Mapping[GroupBy, Painter] = {
     "plates": PlatesPainter(),
     "score": ScorePainter(),
@@ -115,13 +122,15 @@ def picture(
     layer_times: LayerTimes | None = None,
     trial: PatternTrial | None = None,
     everything: bool = False,
+    full_ms: float | None = None,
 ) -> Picture:
     """Return the picture of a step.
 
     `near_misses` names the pattern with hulls and badges for near misses; `times` maps node ids to milliseconds, for
     `colour_by="time"`, which names the main lane of `layer_times`, if they are given: these are drawn as half bars of
-    plates. A `trial` replaces the step's matches, hulls and message. A grouping of more
-    than 2,000 boxes is drawn by level and fold key, with a note and the action `show-all`, unless `everything` is set.
+    plates; a whole one is `full_ms`, or else the longest sum at one step. A `trial` replaces the step's matches, hulls
+    and message. A grouping of more than 2,000 boxes is drawn by level and fold key, with a note and the action
+    `show-all`, unless `everything` is set.
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
@@ -129,7 +138,8 @@ def picture(
         check_name(kind, name, known)
     at = index.step(step).index
     drawn = group_by if everything else drawn_grouping(index, at, group_by)
-    request = Request(index, at, colour_by, drawn, near_misses, times, layer_times or {}, trial)
+    full = full_width(index, {}, layer_times) if full_ms is None else full_ms
+    request = Request(index, at, colour_by, drawn, near_misses, times, layer_times or {}, trial, full)
     if mode == "plain":
         after = _paint(request, "after", "after", is_plain=True)
         return Picture(plain_view(after.view), after.coordinates)
@@ -155,7 +165,7 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
     drawn = painter.has_hulls
     hulls = hulls_of(index, step, group_by, shown, request.near_misses, request.trial) if drawn else []
     edges = [edge_view(edge, everything) for edge in edges_of(index, step, group_by, shown)]
-    nodes, looks, legend = _nodes(request, boxes, hulls, shown, is_plain=is_plain)
+    nodes, looks, legend, colour_by = _nodes(request, boxes, hulls, shown, is_plain=is_plain)
     coordinates = np.array(painter.places(request, boxes, shown), np.float32).reshape(-1, 4)
     width, height = (coordinates[:, :2] + coordinates[:, 2:] / 2).max(axis=0).tolist() if boxes else (0.0, 0.0)
     tried = request.trial is not None
@@ -177,12 +187,15 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
         "edges": edges,
         "hulls": hulls,
         "legend": [],
-        "table": table_of(nodes, edges, hulls),
+        "table": {"columns": [], "rows": []},
     }
     buffers = buffers_of(index, step, shown)
     if buffers is not None:
         view["buffers"] = buffers
     painter.complete(request, view, places_from(coordinates), mode, shown)
+    if nodes and colour_by != request.colour_by:
+        view["note"] += f" {UNCOLOURED[request.colour_by]}"
+    view["table"] = table_of(nodes, edges, hulls, view.get("pins", []))
     items = legend_of(nodes, edges, hulls, tried, index.noun)
     view["legend"] = [with_swatch(item) for item in (*legend, *painter.legend(request, view, items, shown))]
     return Picture(view, coordinates)
@@ -190,14 +203,15 @@ def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = F
 
 def _nodes(
     request: Request, boxes: Sequence[Box], hulls: Sequence[HullView], shown: ShownMode, *, is_plain: bool
-) -> tuple[list[NodeView], list[LookView], list[LegendItem]]:
-    """Return the nodes, their looks, and the legend of their fills."""
+) -> tuple[list[NodeView], list[LookView], list[LegendItem], ColourBy]:
+    """Return the nodes, their looks, the legend of their fills, and the colouring that could be drawn."""
     index, step = request.index, request.step
     states = {box.id: state_of_box(index, step, box) for box in boxes}
     with_forms: list[tuple[Box, Forms]] = [(box, forms_of(index, states[box.id], box.ids)) for box in boxes]
     lane = main_lane(request.layer_times)
     where = where_text(lane) if lane is not None else ""
-    fills = fills_of(index, step, with_forms, request.colour_by, request.times, where)
+    fills = fills_of(index, step, with_forms, request.colour_by, request.times, where, request.state_step(shown))
+    colour_by = shown_colouring(fills, request.colour_by)
     badges = badges_of(index, step, boxes, hulls)
     tried = {name for hull in hulls if hull["kind"] == "match" for name in hull["nodes"]}
     scoped = PAINTERS[request.group_by].scoped_titles
@@ -221,15 +235,15 @@ def _nodes(
     ]
     looks: list[LookView] = []
     known: dict[tuple[str, str, bool, str, int | None], int] = {}
-    for node, fill, value in zip(nodes, fills, log_scale(fills), strict=True):
+    for node, fill, value in zip(nodes, fills, scale_fills(fills, colour_by), strict=True):
         shown_value = "" if value is None else value_role(value)
         key = (node["kind"], node["change"], node["matched"], shown_value, fill.category)
         if key not in known:  # there are few keys and thousands of nodes; several keys may have one look
-            look = PAINTERS[request.group_by].look(request.colour_by, node, value, fill.category)
+            look = PAINTERS[request.group_by].look(colour_by, node, value, fill.category)
             looks += [] if look in looks else [look]
             known[key] = looks.index(look)
         node["look"] = known[key]
-    return nodes, looks, fill_legend(fills, request.colour_by, has_batches=index.trace.level.has_batches)
+    return nodes, looks, fill_legend(fills, colour_by, has_batches=index.trace.level.has_batches), colour_by
 
 
 def plain_view(after: PictureView) -> PictureView:
@@ -251,6 +265,7 @@ def plain_view(after: PictureView) -> PictureView:
         "edges": edges,
         "hulls": [],
         "links": [],
+        "pins": [],
         "legend": legend,
         "table": table_of(nodes, edges, []),
     }

@@ -1,9 +1,10 @@
 """A whole trace for a page without Python: steps, pictures, and the details of every box."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from explorer.trace import Step, StepCheck
+from explorer.trace import Step
 from explorer.views.details import details
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
@@ -11,7 +12,16 @@ from explorer.views.layer_timings import heat_at, roofs_at
 from explorer.views.messages import caption_of, message_of, step_title
 from explorer.views.picture import picture
 from explorer.views.steps import steps
-from explorer_widgets.schema import VERSION, ByteScaleView, ColourBy, GroupBy, Mode, PictureView, RecordingView
+from explorer_widgets.schema import (
+    VERSION,
+    ByteScaleView,
+    ColourBy,
+    GroupBy,
+    Mode,
+    PictureView,
+    RecordingView,
+    StepView,
+)
 
 NO_SCALE: ByteScaleView = {"height": 0, "ticks": []}
 """In place of the scale of a state, which each picture has."""
@@ -26,21 +36,27 @@ def recording(
     modes: Sequence[Mode] = ("diff",),
     colour_by: ColourBy = "change",
     group_by: GroupBy | None = None,
-    checks: Mapping[int, StepCheck] | None = None,
+    known: Sequence[StepView] | None = None,
+    layer_times: LayerTimes | None = None,
+    full_ms: float | None = None,
 ) -> RecordingView:
-    """Record every step in these modes; without `group_by`, in the grouping of the level."""
+    """Record every step in these modes; without `group_by`, in the grouping of the level.
+
+    `known` are the steps with their times, as `steps` returns them; the rest is passed to `add_looks`.
+    """
     group_by = group_by or index.trace.level.grouping
-    result = empty_recording(index, title, checks)
-    add_looks(result, index, [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes])
+    result = empty_recording(index, title, known)
+    looks: list[PictureKey] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
+    add_looks(result, index, looks, layer_times=layer_times, full_ms=full_ms)
     return result
 
 
-def empty_recording(index: TraceIndex, title: str, checks: Mapping[int, StepCheck] | None = None) -> RecordingView:
-    """Return a recording with the steps of a trace and no pictures."""
+def empty_recording(index: TraceIndex, title: str, known: Sequence[StepView] | None = None) -> RecordingView:
+    """Return a recording with the steps of a trace and no pictures; `known` are the steps with checks and times."""
     return {
         "version": VERSION,
         "title": title,
-        "steps": steps(index, checks),
+        "steps": steps(index) if known is None else list(known),
         "pictures": {},
         "coordinates": {},
         "details": {},
@@ -54,15 +70,17 @@ def add_looks(
     *,
     near_misses: str | None = None,
     layer_times: LayerTimes | None = None,
+    full_ms: float | None = None,
 ) -> None:
     """Add pictures to a recording, under the keys `step/mode/colour_by/group_by`; existing ones are skipped.
 
-    `near_misses` names the pattern with drawn near misses; `layer_times` are the times of layers.
+    `near_misses` names the pattern with drawn near misses; `layer_times` are the times of layers, and `full_ms` the
+    milliseconds of a whole bar.
     """
     for look in looks:
         key = "/".join(map(str, look))
         if key not in recorded["pictures"]:
-            _add(recorded, index, key, look, near_misses, layer_times or {})
+            _add(recorded, index, key, look, near_misses, layer_times or {}, full_ms)
 
 
 def _add(
@@ -72,6 +90,7 @@ def _add(
     look: PictureKey,
     near_misses: str | None,
     layer_times: LayerTimes,
+    full_ms: float | None,
 ) -> None:
     step, mode, colour_by, group_by = look
     source = "/".join(map(str, (step - 1, mode, colour_by, group_by)))
@@ -79,9 +98,8 @@ def _add(
         _repeat(recorded, index, look, source)
         return
     times, roofs = heat_at(index, step, layer_times), roofs_at(index, step, layer_times)
-    drawn = picture(
-        index, step, mode, colour_by, group_by, near_misses=near_misses, times=times, layer_times=layer_times
-    )
+    more: dict[str, Any] = {"near_misses": near_misses, "times": times, "layer_times": layer_times, "full_ms": full_ms}
+    drawn = picture(index, step, mode, colour_by, group_by, **more)
     _store_buffers(recorded, drawn.view)
     recorded["pictures"][key] = drawn.view
     recorded["coordinates"][key] = base64.b64encode(drawn.coordinates.astype("<f4").tobytes()).decode()

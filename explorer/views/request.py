@@ -63,6 +63,8 @@ class Request:
     times: Mapping[int, float] | None
     layer_times: LayerTimes
     trial: PatternTrial | None
+    full_ms: float = 0.0
+    """Milliseconds of the full width of the clock, which bars of plates share."""
 
     @property
     def looks_before(self) -> bool:

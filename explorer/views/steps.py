@@ -9,9 +9,11 @@ from typing import TypedDict
 
 from explorer.timings import Timing
 from explorer.trace import Step, StepCheck, outcome_text
+from explorer.views.clock import Sources, clock_view
 from explorer.views.costs import Measurements
+from explorer.views.hulls import is_trivial
 from explorer.views.index import TraceIndex
-from explorer.views.lanes import LANES, LayerTimes, in_order
+from explorer.views.lanes import LANES, RECORDED, LayerTimes, in_order
 from explorer.views.messages import rules_text, step_name, step_title, step_words
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
@@ -37,10 +39,15 @@ def steps(
     times: Measurements | None = None,
     layer_times: LayerTimes | None = None,
     missing: Mapping[str, str] | None = None,
+    sources: Sources | None = None,
 ) -> list[StepView]:
-    """Return all steps; `checks` maps steps to the results of `trace.check()`, the others are passed to `film()`."""
+    """Return all steps, and with the first one the clock.
+
+    `checks` maps steps to the results of `trace.check()`; `sources` are the runs that times are of, by lane; the others
+    are passed to `film()`.
+    """
     frames = {frame["step"]: frame for frame in film(index, times, layer_times, missing)}
-    scenes = story(index, times)
+    scenes = story(index, times, sources)
     found: list[StepView] = []
     layers = folds = 0
     level = index.trace.level
@@ -65,6 +72,7 @@ def steps(
                 "folds": folds,
                 "matches": len(step.matches),
                 "near_misses": len(step.refusals) + sum(step.refusals_over.values()),
+                "near_stops": sum(not is_trivial(miss) for miss in step.refusals),
                 "seconds": step.seconds,
             }
         )
@@ -74,6 +82,8 @@ def steps(
             found[-1]["frame"] = frames[step.index]
         if step.index in scenes:
             found[-1]["scenes"] = scenes[step.index]
+    if found:
+        found[0]["clock"] = clock_view(index, times, sources, missing)
     return found
 
 
@@ -139,6 +149,8 @@ def _gain_text(before: Mapping[str, Timing], after: Mapping[str, Timing]) -> str
     """Say what a step bought in time, as in `CPU: 2.3 ms → 0.4 ms`, and whether that may be noise."""
     gains: list[str] = []
     for lane in in_order(after):
+        if lane.startswith(RECORDED):  # the clock names the machine
+            continue
         old, new = before[lane].estimate if lane in before else None, after[lane].estimate
         if old is not None and new is not None:
             noise = " (no clear difference)" if speed_up(old, new).tone == "noise" else ""

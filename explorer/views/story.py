@@ -1,17 +1,20 @@
 """The story of a compilation: a scene for each operator, then at most six, of one sentence each; and two questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
 
-from explorer.timings import CPU, Timing
+from explorer.timings import Timing
 from explorer.trace import Step
+from explorer.views.clock import Sources, gain_text, machine_text
 from explorer.views.costs import Measurements
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
+from explorer.views.lanes import LANES, RECORDED, device_of
 from explorer.views.scopes import node_scopes
 from explorer.views.sentences import calls_of, sentence_of, titles_of
+from explorer.views.timing_words import device_text
 from explorer.views.words import list_text, plural, time_text
 from explorer_widgets.schema import GuessView, Mode, SceneName, SceneView
 
@@ -26,13 +29,15 @@ MAX_RULES = 2
 """More rules than these are counted, not named."""
 
 
-def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, list[SceneView]]:
+def story(
+    index: TraceIndex, times: Measurements | None = None, sources: Sources | None = None
+) -> dict[int, list[SceneView]]:
     """Return the scenes by step: a scene for each operator, then circuit, match, fuse, levels, fold, clock.
 
     Before match and fold there is a question. A scene about which the trace has nothing to tell is left out: operators
     if the circuit was built, `circuit` if its layers could not be compiled, `match` and `fuse` if none were fused,
     `levels` and `fold` if none were folded, `clock` if nothing changed, a question that all plates answer. `times`
-    are the measured times after steps.
+    are the measured times after steps, and `sources` the runs that they are of, by lane.
     """
     if not index.trace.level.has_circuit:
         return {}
@@ -53,7 +58,7 @@ def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, lis
         found.setdefault(folding.index, []).append(_fold(index, folding))
     if fusing is not None or folding is not None:
         last = shown[-1].index
-        found.setdefault(last, []).append(_clock(index, last, times or {}))
+        found.setdefault(last, []).append(_clock(index, last, times or {}, sources or {}))
     return {step: found[step] for step in sorted(found) if found[step]}
 
 
@@ -161,18 +166,28 @@ def _fold(index: TraceIndex, step: Step) -> SceneView:
     }
 
 
-def _clock(index: TraceIndex, last: int, times: Measurements) -> SceneView:
+def _clock(index: TraceIndex, last: int, times: Measurements, sources: Sources) -> SceneView:
+    """Return the scene of the calls and the times: those of this machine, or else of the one that has recorded some."""
     first, now = calls_of(index, index.trace.start), calls_of(index, last)
     bought = f"{plural(first, 'call')} became {now:,}" if now != first else f"Still {plural(now, 'call')}"
-    before, after = _median(times.get(index.trace.start, {})), _median(times.get(last, {}))
-    if before is not None and after is not None:
-        bought += f", {time_text(before)} became {time_text(after)} on the CPU: {before / after:.1f} times as fast"
-    return {"name": "clock", "title": "The clock", "mode": "diff", "sentence": f"{bought}."}
+    before, after = times.get(index.trace.start, {}), times.get(last, {})
+    gains = {lane: text for lane in LANES if (text := _gain(before.get(lane), after.get(lane)))}
+    own = {lane: text for lane, text in gains.items() if not lane.startswith(RECORDED)}
+    texts: list[str] = []
+    for lane, text in (own or gains).items():
+        device = device_of(lane)
+        where = device_text(device) if lane in own else machine_text(sources.get(lane), device, recorded=True)
+        texts.append(f"On {where}: {text}.")
+    sentence = " ".join([f"{bought}.", *texts])
+    return {"name": "clock", "title": "The clock", "mode": "diff", "sentence": sentence}
 
 
-def _median(times: Mapping[str, Timing]) -> float | None:
-    timing = times.get(CPU)
-    return None if timing is None or timing.estimate is None else timing.estimate.median
+def _gain(before: Timing | None, after: Timing | None) -> str:
+    """Return what became of a time: `2.3 ms became 0.4 ms, 5.8x faster`; empty if one of them is not known."""
+    old, new = None if before is None else before.estimate, None if after is None else after.estimate
+    if old is None or new is None:
+        return ""
+    return f"{time_text(old.median)} became {time_text(new.median)}, {gain_text(old, new)}"
 
 
 def _bought(index: TraceIndex, before: int, after: int) -> str:

@@ -12,7 +12,9 @@ from explorer_widgets.theme import CHANGES, HULLS, KINDS, LANES, LIGHT, MATCHED,
 SIGN_SIZE, SIGN_ROOM = 10.5, 20.0
 """The size of a sign and its largest width."""
 STYLE = f".x-legend text{{font-size:{SIGN_SIZE}px;font-weight:700;text-anchor:middle;dominant-baseline:central}}\n"
-LINE_CHANNELS, CELLS = ("line", "bar", "mark"), ("apart", "folded")
+HELD = "held"
+"""The role of a line that keeps layers apart."""
+LINE_CHANNELS, CELLS = ("line", "bar", "mark"), ("apart", "folded", "pale")
 
 
 def with_swatch(item: LegendItem) -> LegendItem:
@@ -75,10 +77,14 @@ def _swatch(item: LegendItem) -> list[MarkView]:
 
 def _line_swatch(channel: str, role: str) -> list[MarkView]:
     """Return the marks of a line, of the bar of a lane, or of the outline of a cell."""
+    if role == "port":
+        line = mark("path", d="M1 8h24", fill="none", stroke="edge", stroke_width=PLATES["port"]["stroke"])
+        return [line, mark("circle", cx=13, cy=8, r=7, fill="panel", stroke="edge"), _sign("1")]
     if channel == "line":
         dotted: Mapping[str, str] = {"stroke_dasharray": "2 4", "stroke_linecap": "round"} if role == "nearMiss" else {}
         dotted = {"stroke_dasharray": "6 3"} if role == "kept" else dotted
-        return [mark("path", d="M1 8h24", fill="none", stroke=role, stroke_width=2.2, **dotted)]
+        line = "nearMiss" if role == HELD else role
+        return [mark("path", d="M1 8h24", fill="none", stroke=line, stroke_width=2.2, **dotted)]
     if channel == "bar":
         lane = LANES[role]
         faint = PLATES["bars"]["recorded"] if lane.recorded else None
@@ -91,11 +97,14 @@ def _line_swatch(channel: str, role: str) -> list[MarkView]:
 
 
 def _cells(role: str) -> list[MarkView]:
-    """Return the marks of three cells, apart or closed up."""
-    width = 6 if role == "apart" else 8
-    cells = [mark("rect", x=x, y=2, width=width, height=12, fill="operator", stroke="kept") for x in (1, 9, 17)]
-    frame = mark("rect", x=1, y=2, width=24, height=12, fill="none", stroke="fg", stroke_width=2)
-    return cells if role == "apart" else [*cells, frame]
+    """Return the marks of three cells, apart or closed up before their sheets, or of a sheet without a cell."""
+    if role == "pale":
+        return [_box(fill="operator", stroke="kept", fill_opacity=PLATES["sheets"]["fill"])]
+    if role == "apart":
+        return [mark("rect", x=x, y=2, width=6, height=12, fill="operator", stroke="kept") for x in (1, 9, 17)]
+    sheet = mark("rect", x=5, y=1, width=20, height=11, fill="box", stroke="fg")
+    cells = [mark("rect", x=x, y=4, width=7, height=11, fill="operator", stroke="kept") for x in (1, 8, 15)]
+    return [sheet, *cells, mark("rect", x=1, y=4, width=21, height=11, fill="none", stroke="fg", stroke_width=2)]
 
 
 def _kind(kind: str) -> list[MarkView]:

@@ -6,9 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from explorer.learning.curves import curves_csv, curves_svg, save_curves
+from explorer.learning.curves import HeldOutCurve, curves_csv, curves_svg, held_out_svg, save_curves
 from explorer.learning.loop import Epoch
 
+SVG = "{http://www.w3.org/2000/svg}"
 EPOCHS = tuple(Epoch(n + 1, 3.0 - 0.2 * n, 2.5 + 0.3 * abs(n - 2), 0.5) for n in range(5))
 
 
@@ -44,3 +45,17 @@ def test_the_numbers_are_saved_in_their_unit(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["run.curves.csv", "run.curves.svg"]
     row = (tmp_path / "run.curves.csv").read_text().splitlines()[1].split(",")
     assert float(row[1]) == pytest.approx(3 * log(2), abs=1e-5)
+
+
+def test_the_held_out_bits_of_two_runs_are_on_one_axis():
+    curves = [HeldOutCurve("a.pt (em)", ((1, 2.0), (2, 1.0), (3, 1.25))), HeldOutCurve("<b>", ((1, 3.0), (10, 1.5)))]
+    root = ElementTree.fromstring(held_out_svg(curves))
+    lines = [one.get("points", "") for one in root.iter(f"{SVG}polyline")]
+    (x, y), (last, _) = ([float(number) for number in point.split(",")] for point in lines[1].split())
+    assert [len(line.split()) for line in lines] == [3, 2]
+    assert lines[0].split()[0].startswith(f"{x:.1f},")  # one axis: both begin at epoch 1, and 3.0 is above 2.0
+    assert y < float(lines[0].split()[0].split(",")[1])
+    assert last > float(lines[0].split()[-1].split(",")[0])
+    texts = [one.text for one in root.iter(f"{SVG}text")]
+    assert "a.pt (em): best 1.000, epoch 2" in texts
+    assert "<b>: best 1.500, epoch 10" in texts

@@ -208,6 +208,15 @@ def test_groups_that_read_each_other_are_not_missed_folds(blackboard):
     assert not any("equal keys" in fold.reason for fold in blackboard.missed_folds())
 
 
+def test_equal_groups_of_which_each_depends_on_the_one_before_are_a_chain():
+    trace = explorer.record(gallery.load_named("hmm"))
+    (chain,) = trace.fold_chains()
+    assert chain.levels == tuple(range(2, 12))
+    assert str(chain).endswith("10 x CPT layer: equal keys, each depends on the one before")
+    ends = {node for miss in trace.missed_folds() for node in miss.nodes}
+    assert ends.isdisjoint(chain.nodes)
+
+
 def test_why_not_in_a_step_that_did_not_try_the_pattern_is_a_typed_error(blackboard):
     with pytest.raises(CircuitError, match=r"SumCollapse was not tried in step 8 \(fold/level 1\); it is a fuse rule"):
         blackboard.why_not("SumCollapse", 7, step=8)

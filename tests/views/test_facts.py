@@ -26,7 +26,8 @@ def check_table(view):
     assert labels == {(edge["target"], edge_text(edge)) for edge in view["edges"]}
     for row in table["rows"]:
         hulls = [hull_text(hull) for hull in view["hulls"] if row[0] in hull["nodes"]]
-        assert row[-1] == "; ".join(hulls)
+        pins = [pin["reason"] for pin in view.get("pins", []) if row[0] in pin["nodes"]]
+        assert row[-1] == "; ".join(hulls + pins)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -146,9 +146,16 @@ def test_the_clock_says_a_time_only_if_both_were_measured():
         for step, ms in ((0, 1.2), (10, 0.4))
     }
     assert lines_of(index, times)[-1] == snapshot(
-        "10 diff, clock: 170 calls became 5, 1.2 ms became 400 µs on the CPU: 3.0 times as fast."
+        "10 diff, clock: 170 calls became 5. On the CPU: 1.2 ms became 400 µs, 3x faster."
     )
     assert lines_of(index, {0: times[0]}) == lines_of(index)
+
+
+def test_the_clock_shows_no_difference_within_the_noise():
+    noisy = Estimate(1.0, 0.1, 5.0, 0.1, 5.0, 20, 0.96)
+    alike = {step: {"cpu": Timing("compile", "cpu", 256, noisy)} for step in (0, 10)}
+    last = " ".join(lines_of(index_of("digits"), alike)[-2:])
+    assert last.endswith("On the CPU: 1 ms became 1 ms, no clear difference.")
 
 
 def test_steps_carry_their_scenes():

@@ -179,7 +179,8 @@ test("the map is in the corner in which it covers least of the boxes", () => {
   const at = (x, y) => ({ x, y, w: 60, h: 40, plate: null });
   assert.equal(cornerFor([at(250, 150)], camera, viewport), "bottom-right");
   assert.equal(cornerFor([at(460, 270)], camera, viewport), "bottom-left");
-  assert.equal(cornerFor([at(460, 270), at(40, 270)], camera, viewport), "top-left");
+  assert.equal(cornerFor([at(460, 270), at(40, 270)], camera, viewport), "bottom-middle");
+  assert.equal(cornerFor([at(460, 270), at(40, 270), at(250, 270)], camera, viewport), "top-left");
   assert.equal(
     cornerFor([at(40, 300), at(460, 270)], camera, viewport, ["bottom-right", "bottom-left"]),
     "bottom-left",

@@ -118,6 +118,19 @@ test("nothing moves with reduced motion", async () => {
   delete globalThis.matchMedia;
 });
 
+test("another trace shows all of its picture, wherever the camera was", async () => {
+  const { root, model, close } = open({ options: { animate: false } });
+  const whole = Number(root.getAttribute("data-zoom"));
+  await model.put({ view: { zoom: { k: 4, x: 7900, y: 0 } } });
+  assert.equal(Number(root.getAttribute("data-zoom")), 4);
+  await model.put({ view: { mode: "diff" } });
+  assert.equal(Number(root.getAttribute("data-zoom")), 4, "a view without a camera leaves it");
+  await model.put({ view: { zoom: { k: 4, x: 7900, y: 0 } } });
+  await model.put({ view: { zoom: null }, picture: `${model.get("picture")} ` });
+  assert.ok(Math.abs(Number(root.getAttribute("data-zoom")) - whole) < 1e-3);
+  close();
+});
+
 test("zoom buttons move the camera, tell the view once at rest, and fit gives it back", async (t) => {
   const after = stopTime(t);
   const { root, model, close } = open();

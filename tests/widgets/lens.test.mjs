@@ -199,7 +199,7 @@ test("] docks the entries of a match in turn, with a tick for each question", as
   assert.deepEqual([waiting(), said(root, "ce-lens-yes").length], [2, 0]);
   await pass(500);
   assert.equal(waiting(), 1);
-  assert.match(said(root, "ce-lens-entries")[0], /1st: Sum → #3/);
+  assert.match(said(root, "ce-lens-entries")[0], /1st Sum → #3/);
   await pass(3000);
   assert.deepEqual([waiting(), said(root, "ce-lens-yes").length, said(root, "ce-lens-open").length], [0, 4, 0]);
   assert.match(said(root, "ce-lens-place")[0], /^Match 1 of 3stop 1 of 2: Candecomp: 2 matches$/);
@@ -213,6 +213,19 @@ test("] docks the entries of a match in turn, with a tick for each question", as
   press("Escape");
   assert.ok(root.of("ce-lens")[0].hidden);
   assert.equal(root.of("ce-dock").length, 0);
+  close();
+});
+
+test("the next match of the only one keeps the lens open", async (context) => {
+  const pass = stopTime(context);
+  const lens = { ...match.lens, count: 1, total: 1, attempts: [{ cells: [3, 1] }] };
+  const { root, press, close } = page({ picture: JSON.stringify(data({ hulls: [{ ...match, lens }], misses: [] })) });
+  await pass(700);
+  press("]");
+  press("}");
+  press("{");
+  await pass(30);
+  assert.equal(root.of("ce-lens")[0].hidden, false);
   close();
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { believe, dream } from "../../widgets/js/living/beliefs.js";
-import { marginal, readModel, sampled, upward } from "../../widgets/js/living/model.js";
+import { completed, marginal, readModel, upward } from "../../widgets/js/living/model.js";
 import { tilesOf } from "../../widgets/js/living/paint.js";
 import { open } from "./graph.mjs";
 
@@ -20,8 +20,8 @@ const COINS = {
   image: [],
   variables: ["left", "right"].map((name) => ({ name, states: 2, span: [0, 1] })),
   layers: [
-    { kind: "table", inputs: [], units: 2, at: 0, variable: 0 },
-    { kind: "table", inputs: [], units: 2, at: 0, variable: 1 },
+    { kind: "table", inputs: [], units: 2, at: 0, variables: [0] },
+    { kind: "table", inputs: [], units: 2, at: 0, variables: [1] },
     { kind: "product", inputs: [0, 1], units: 2, at: 0 },
     { kind: "sum", inputs: [2], units: 1, at: 4 },
   ],
@@ -38,9 +38,9 @@ const COINS = {
 
 test("a coin tells of the other one", () => {
   const model = readModel(COINS);
-  const { log, logs, units, beliefs } = believe(model, dream(model), [1, null]);
+  const { log, units, beliefs } = believe(model, dream(model), [1, null]);
   assert.ok(Math.abs(log - Math.log(0.5)) < 1e-6);
-  const shares = marginal(model, 1, logs, units);
+  const shares = marginal(model, 1, [1, null], units);
   assert.ok(Math.abs(shares[1] - (0.9 * 0.9 + 0.1 * 0.1)) < 1e-6);
   assert.ok(Math.abs(beliefs[3].shares[1] - 0.9) < 1e-6);
   assert.ok(Math.abs(beliefs[2].bits - (1 + 0.9 * Math.log2(0.9) + 0.1 * Math.log2(0.1))) < 1e-6);
@@ -83,8 +83,8 @@ test("damaged data are said, and never read", () => {
 
 test("a value is drawn of those that are possible", () => {
   const model = readModel(COINS);
-  const { logs, units } = believe(model, dream(model), [1, null]);
-  for (let draw = 0; draw < 20; draw += 1) assert.ok([0, 1].includes(sampled(model, 1, logs, units)));
+  const { units } = believe(model, dream(model), [1, null]);
+  for (let draw = 0; draw < 20; draw += 1) assert.ok([0, 1].includes(completed(model, [1, null], units)[1]));
 });
 
 test("pixels lie where they are, other variables beside each other", () => {
@@ -134,6 +134,61 @@ test("a host is asked for the weights once, and says why there are none", async 
   close();
 });
 
+test("the film of a training stops by its button and by keys", async () => {
+  const { root, model, press, close } = living();
+  const { blocks, codes, numbers } = COINS;
+  const epochs = [3, 2, 1].map((bits, epoch) => ({ epoch, bits, blocks, codes, numbers }));
+  press("b");
+  await model.put({ living: JSON.stringify({ ...COINS, epochs }) });
+  const current = () => root.of("ce-epoch").findIndex((frame) => frame.getAttribute("aria-current") === "true");
+  const button = () => root.of("ce-epochs")[0].all((one) => one.tagName === "button")[0];
+  const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  assert.equal(current(), 2);
+  button().dispatch("click");
+  assert.deepEqual([current(), button().textContent], [0, "Stop"]);
+  press(" ");
+  assert.deepEqual([current(), button().textContent], [0, "Watch it learn"]);
+  await wait(700);
+  assert.equal(current(), 0);
+  button().dispatch("click");
+  await wait(700);
+  assert.equal(current(), 1);
+  press("Escape");
+  await wait(700);
+  assert.deepEqual([current(), shown(root).hidden], [1, false]);
+  button().dispatch("click");
+  await wait(1500);
+  assert.deepEqual([current(), button().textContent], [2, "Watch it learn"]);
+  close();
+});
+
+test("a number is observed on its curve, and forgotten", async () => {
+  const { root, model, press, close } = living();
+  press("b");
+  const right = { name: "age", states: 0, span: [-2, 2], labels: [], zero: 40, unit: 10 };
+  const normal = { kind: "normal", inputs: [], units: 2, at: 4, variables: [1] };
+  const [left, , product, sum] = COINS.layers;
+  const numbers = packed([...[0.9, 0.1, 0.1, 0.9].map(Math.log), -1, 0.5, 1, 0.5, Math.log(0.5), Math.log(0.5)]);
+  const blocks = [COINS.blocks[0], [2, 2, 0], [1, 2, 0]];
+  const variables = [{ ...COINS.variables[0], labels: ["no", "yes"] }, right];
+  const layers = [left, normal, product, { ...sum, at: 8 }];
+  await model.put({ living: JSON.stringify({ ...COINS, blocks, numbers, variables, layers, examples: [] }) });
+  const value = () => root.of("ce-living-value")[0].textContent;
+  const [first, second] = root.of("ce-column");
+  assert.match(first.textContent, /leftno50 %yes50 %/);
+  assert.match(second.textContent, /ageabout 40/);
+  const slider = second.all((one) => one.tagName === "input")[0];
+  slider.value = "100"; // a quarter of the way: -1
+  slider.dispatch("input");
+  assert.match(second.textContent, /= 30, observed/);
+  assert.match(first.textContent, /no90 %yes10 %/);
+  const density = (0.5 * (1 + Math.exp(-8))) / (0.5 * Math.sqrt(2 * Math.PI)) / 10; // for each year
+  assert.ok(value().includes(`log p = −${Math.abs(Math.log(density)).toFixed(2)} nats`), value());
+  slider.dispatch("keydown", { key: "Delete" });
+  assert.match(second.textContent, /about 40/);
+  close();
+});
+
 test("buttons and a field observe, forget and sample", async () => {
   const { root, model, press, close } = living();
   press("b");
@@ -143,7 +198,7 @@ test("buttons and a field observe, forget and sample", async () => {
   shown(root).button("heads").dispatch("click");
   assert.match(value(), /log p = −0\.89.*2 of 2/);
   const column = (name) => root.of("ce-column").find(({ textContent }) => textContent.startsWith(name));
-  assert.match(column("right").textContent, /right0.*1observed/);
+  assert.match(column("right").textContent, /right0.*1✓/);
   column("right").button("right = 1").dispatch("click");
   assert.match(value(), /log p = −0\.69 nats.*1 of 2/);
   assert.match(column("right").textContent, /018 %182 %/);

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { beatsOf } from "../../widgets/js/plates/beats.js";
 import { test } from "node:test";
 
-import { backendsOf, rowsOf } from "../../widgets/js/parts/timeline.js";
+import { stripsOf } from "../../widgets/js/parts/clock.js";
+import { heatsOf } from "../../widgets/js/parts/race.js";
+import { backendsOf } from "../../widgets/js/parts/timeline.js";
 import { cellWords, describeBox } from "../../widgets/js/picture/words.js";
 import { barsElement, labelElement, layBars, layLabels, wordLines } from "../../widgets/js/plates/labels.js";
 import { platesScene } from "../../widgets/js/scenes/plates.js";
@@ -9,14 +12,16 @@ import { maker } from "../../widgets/js/shared/elements.js";
 import { paletteFor } from "../../widgets/js/shared/theme.js";
 import { newDocument } from "./dom.mjs";
 import { open } from "./graph.mjs";
-import { step } from "./samples.mjs";
+import { picture, step } from "./samples.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { freePlace } from "../../widgets/js/plates/docking.js";
-import { NO_LENS } from "../../widgets/js/plates/lens.js";
+import { NO_MARKS } from "../../widgets/js/picture/marks.js";
+import { closingUp, shareAt } from "../../widgets/js/plates/attempt.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
-import { between, movement } from "../../widgets/js/plates/movement.js";
+import { between, cellsAt, leavingAt, movement } from "../../widgets/js/plates/movement.js";
+import { layPorts, lightPorts, portElements } from "../../widgets/js/plates/ports.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
 import { layTags, titleRooms } from "../../widgets/js/plates/titles.js";
@@ -142,7 +147,7 @@ test("folding moves the cells of the layers together", () => {
   assert.deepEqual(between(moving[0].from, moving[0].cell.area, 0.5), { x: 0.5, y: 0.5, w: 9, h: 9 });
 });
 
-test("layers move into the one that replaces them, and backwards out of it", () => {
+test("layers gather where the one is made that replaces them, and backwards come out of it", () => {
   const apart = allCells(read(a, b));
   const fused = allCells(read(node("f", [7], [7], [0, 0, 2, 1])));
   const origins = [[7, 1, 3]];
@@ -151,14 +156,19 @@ test("layers move into the one that replaces them, and backwards out of it", () 
     apart.map((cell) => ({ cell, area: cell.area })),
     origins,
   );
-  assert.deepEqual(forward.moving[0].from, { x: 1, y: 1, w: 108, h: 8 }); // around both
+  const [made] = forward.moving;
+  assert.deepEqual(made.from, { x: 1, y: 1, w: 108, h: 8 }); // around both
+  assert.deepEqual(made.middle, { ...fused[0].area, x: 46 }); // in the middle of both
   assert.deepEqual(
     forward.leaving.map(({ cell, to }) => [cell.layer, to]),
     [
-      [1, fused[0].area],
-      [3, fused[0].area],
+      [1, made.middle],
+      [3, made.middle],
     ],
   );
+  assert.deepEqual([cellsAt([made], 0.9, 0)[0].alpha, cellsAt([made], 1, 0)[0].alpha], [0, 1], "colours do not blend");
+  assert.deepEqual([leavingAt(forward.leaving, 0.9).length, leavingAt(forward.leaving, 1).length], [2, 0]);
+  assert.deepEqual(cellsAt([made], 1, 1)[0].area, fused[0].area);
   const back = movement(
     apart,
     fused.map((cell) => ({ cell, area: cell.area })),
@@ -167,6 +177,39 @@ test("layers move into the one that replaces them, and backwards out of it", () 
   const from = new Map(back.moving.map(({ cell, from: start }) => [cell.layer, start]));
   assert.deepEqual(from.get(1), fused[0].area);
   assert.deepEqual(from.get(2), apart[1].area); // no relative: it appears where it is
+  assert.ok(back.moving.every(({ waits }) => !waits));
+});
+
+test("matches are outlined, then cells merge, then the picture settles", () => {
+  const beats = beatsOf(true, true);
+  const at = (ms) => [beats.isOutlining(ms / 950), beats.merged(ms / 950), beats.settled(ms / 950)];
+  assert.equal(beats.lasts, 950);
+  assert.deepEqual(at(290), [true, 0, 0]);
+  assert.deepEqual(at(475), [false, 0.5, 0]);
+  assert.deepEqual(at(650.1).slice(0, 2), [false, 1]);
+  assert.deepEqual(at(950), [false, 1, 1]);
+  assert.equal(beatsOf(false, false).lasts, 300, "what changes no plate only settles");
+});
+
+test("the two ends of a line that is cut have one number, and are lit with their plates", () => {
+  const port = { number: 3, out: [[30, 5], [20, 5]], into: [[90, 5], [100, 5]] }; // prettier-ignore
+  const picture = read(a, b, { edges: [{ source: "a", target: "b", pairs: [0, 1], port }] });
+  assert.deepEqual(picture.edges[0].points, [], "no line is at the pointer between them");
+  const drawn = portElements(maker(newDocument()), picture);
+  layPorts(drawn, 1, 12);
+  assert.deepEqual(
+    drawn.circles.map(({ number, x }) => [number.textContent, x]),
+    [
+      ["3", 30],
+      ["3", 90],
+    ],
+  );
+  lightPorts(drawn, (id) => id === "b");
+  assert.match(drawn.ports[0].edges[0].group.getAttribute("class"), /ce-lit/);
+  lightPorts(drawn, () => false);
+  assert.doesNotMatch(drawn.ports[0].group.getAttribute("class"), /ce-lit/);
+  layPorts(drawn, 0.2, 12);
+  assert.equal(drawn.circles[0].number.getAttribute("visibility"), "hidden", "no room for a legible number");
 });
 
 test("a long title takes the room of its neighbours if they do not need it", () => {
@@ -278,34 +321,80 @@ test("the description of a plate has its words in full", () => {
   assert.match(describeBox(read(long).boxes[0]), /, 1 call, 2 outputs, was Hadamard \+ Sum, level 0/);
 });
 
-test("the time line has one unit: times of a device only if each row has one", () => {
-  const lengths = (...frames) => rowsOf(frames).map(({ name, lane, length }) => [name, lane, length]);
-  const [many, few] = [frame(170, { cpu: 9, cuda: 4 }), frame(8, { cpu: 2, cuda: 1 })];
-  assert.deepEqual(lengths(frame(170, {}), frame(8, {})), [
-    ["before", "", 170],
-    ["after", "", 8],
-  ]);
-  assert.deepEqual(lengths(many, frame(8, {})), [
-    ["before", "", 170],
-    ["after", "", 8],
-  ]);
-  assert.deepEqual(lengths(many, few), [
-    ["CPU before", "cpu", 9],
-    ["CPU after", "cpu", 2],
-    ["CUDA before", "cuda", 4],
-    ["CUDA after", "cuda", 1],
-  ]);
-  assert.deepEqual(lengths(many, frame(8, { cpu: 2, "recorded-cuda": 1 })), [
-    ["CPU before", "cpu", 9],
-    ["CPU after", "cpu", 2],
-  ]);
-  assert.deepEqual(lengths(frame(8, { "recorded-cuda": 1 })), [["CUDA (recorded) runs", "recorded-cuda", 1]]);
-  assert.deepEqual(lengths(many, frame(8, { cpu: 2, cuda: 1, "native-cpu": 0.5 })).slice(3), [
-    ["CUDA after", "cuda", 1],
-    ["native, CPU", "native-cpu", 0.5],
-  ]);
-  assert.deepEqual(lengths(frame(170, {}), frame(8, { "native-cpu": 0.5 })), [["native, CPU", "native-cpu", 0.5]]);
-  assert.deepEqual(lengths(), []);
+/** A clock with a lane of stairs: steps with their shares. */
+const laneOf = (lane, shares) => ({
+  lane,
+  name: lane.toUpperCase(),
+  machine: "this machine",
+  about: "",
+  stairs: Object.entries(shares).map(([step, share]) => ({ step: Number(step), share, text: `${share}`, about: "" })),
+});
+
+test("the stair of the step is thick, and the strips of a lane fill it whatever the step is", () => {
+  const lane = laneOf("cpu", { 0: 1, 3: 0.5, 7: 0.1 });
+  for (const strong of [lane.stairs.slice(0, 1), lane.stairs.slice(2), lane.stairs.slice(1), []]) {
+    const strips = stripsOf(lane, new Set(strong));
+    const heights = strips.map(({ height }) => height);
+    assert.ok(Math.abs(heights.reduce((sum, height) => sum + height, 0) - 18) < 1e-9);
+    const [thick, thin] = [true, false].map((wanted) => heights.filter((_, at) => strips[at].strong === wanted));
+    assert.ok(!thick.length || !thin.length || Math.min(...thick) > Math.max(...thin));
+  }
+});
+
+test("the original races with the step, or at the first step with the last, where both were measured", () => {
+  const clock = { lanes: [laneOf("cpu", { 0: 1, 3: 0.5, 7: 0.1 }), laneOf("cuda", { 7: 0.2 })] };
+  const racing = (step) => heatsOf(clock, step).map(({ lane, runners }) => [lane.lane, runners.map((one) => one.step)]);
+  assert.deepEqual(racing(3), [["cpu", [0, 3]]]);
+  assert.deepEqual(racing(0), [["cpu", [0, 7]]]);
+  assert.deepEqual(heatsOf({ lanes: [laneOf("cuda", { 7: 0.2 })] }, 7), []);
+});
+
+/** A view with times after two steps: a quarter of the original, on its clock. */
+const timed = () =>
+  open({
+    steps: JSON.stringify(
+      [0, 1].map((at) => ({
+        ...step(at, { frame: frame(at ? 5 : 170, { cpu: at ? 1 : 4 }) }),
+        ...(at
+          ? {}
+          : {
+              clock: {
+                scale: "Full width: 4 ms",
+                lanes: [laneOf("cpu", { 0: 1, 1: 0.25 })],
+                lens: { factor: 4, words: "4 times as wide" },
+                race: { seconds: 4, words: "1,000 times slower than in reality" },
+              },
+            }),
+      })),
+    ),
+  });
+
+test("no step changes the scale of the time line; the lens has its own", () => {
+  const { root, press, close } = timed();
+  const widths = () => root.of("ce-run").map((svg) => svg.of("ce-faint").map((bar) => bar.getAttribute("width")));
+  assert.deepEqual(widths(), [["250"]]);
+  press("ArrowRight");
+  assert.deepEqual(widths(), [["1000"]]);
+  assert.match(root.of("ce-clock")[0].textContent, /Full width: 4 ms/);
+  press("z");
+  assert.match(root.of("ce-clock")[0].textContent, /4 times as wide/);
+  assert.equal(root.of("ce-run").length, 2);
+  press("z");
+  assert.equal(root.of("ce-run").length, 1);
+  close();
+});
+
+test("the race is in proportion of the times, and another step ends it; with reduced motion it is a still picture", () => {
+  const { root, press, close } = timed();
+  globalThis.matchMedia = () => ({ matches: true });
+  press("r");
+  delete globalThis.matchMedia;
+  const lefts = root.of("ce-racer").map((dot) => dot.style.getPropertyValue("left"));
+  assert.deepEqual(lefts, ["100%", "25%"]);
+  assert.match(root.of("ce-race-words")[0].textContent, /^CPU, this machine: 1 → 0\.25\.$/);
+  press("ArrowRight");
+  assert.equal(root.of("ce-racer").length, 0);
+  close();
 });
 
 test("backends of other steps are a table of steps and lanes", () => {
@@ -395,7 +484,7 @@ test("hovering dims unrelated cells, but nothing if their reads are unknown", ()
     );
     scene.show(read(first, second, more), new Map());
     scene.look({ k: 1, x: 0, y: 0 }, 200, 100);
-    scene.mark({ selected: new Set(), found: null, hull: "", hover: "a", focus: "", cell: 0, lens: NO_LENS });
+    scene.mark({ ...NO_MARKS, hover: "a", cell: 0 });
     return new Promise((done) => setTimeout(() => done((scene.close(), alphas)), 60));
   };
   return Promise.all([
@@ -538,5 +627,52 @@ test("where plates are chosen as an answer, a click on any layer chooses its pla
   const { click, close } = await openPlates({ options: { animate: false, many: true } });
   assert.deepEqual(click(5, 5), [["a"], []]);
   assert.deepEqual(click(15, 5), [[], []]);
+  close();
+});
+
+test("cells of an attempt would close up in the middle of their line, those that go on in another one at its end", () => {
+  const at = (x, y) => ({ x, y, w: 10, h: 10 });
+  assert.deepEqual(closingUp([at(0, 0), at(50, 20)]), [
+    { x: 20, y: 10 },
+    { x: -20, y: -10 },
+  ]);
+  const ways = closingUp([at(0, 0), at(50, 0), at(0, 90), at(50, 90)]);
+  assert.deepEqual(
+    ways.map(({ x }) => x),
+    [40, 0, 0, -40],
+  );
+  assert.deepEqual(closingUp([at(0, 0)]), [{ x: 0, y: 0 }]);
+});
+
+test("cells come nearer than lines hold them, and touch if nothing holds them", () => {
+  assert.equal(shareAt(0, false, 0), 0);
+  assert.ok(shareAt(520, false, 0) > shareAt(5000, false, 0));
+  assert.ok(shareAt(Infinity, false, 0) > 0);
+  assert.equal(shareAt(Infinity, true, 0.3), 1);
+});
+
+test("coloured by value, the host is asked for the values, and the legend has their scale and not the kinds", async () => {
+  const legend = [{ channel: "cell", role: "sum", sign: "", text: "kind of sum", swatch: [] }];
+  const { root, model, close } = open({
+    picture: JSON.stringify({
+      ...picture(),
+      nodes: [a],
+      edges: [],
+      hulls: [],
+      legend,
+      group_by: "plates",
+      colour_by: "value",
+    }),
+    view: { mode: "diff", colour_by: "value", group_by: "plates" },
+  });
+  const words = () => root.of("ce-legend")[0].textContent;
+  await new Promise((done) => setTimeout(done, 30));
+  assert.equal(model.get("request").name, "values");
+  assert.match(words(), /^Running some inputs …/);
+  const run = { label: "7", x: [0], outputs: {}, same: "", cells: { 1: [-3, 40] } };
+  const scale = ["-9", "0", "log-likelihood"];
+  await model.put({ values: JSON.stringify({ version: 1, answer: 1, runs: [run], steps: [], looks: [], scale }) });
+  assert.match(words(), /input 7:.*−9.*log-likelihood/);
+  assert.doesNotMatch(words(), /kind of sum/);
   close();
 });

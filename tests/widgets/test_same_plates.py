@@ -24,7 +24,7 @@ LOOKS = Path(__file__).with_name("plate_looks.mjs")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 VARIABLE = re.compile(r"var\(--(?:ce-)?([\w-]+)\)")
 LIGHT_ROLES, DARK_ROLES = {**LIGHT, **LIGHT_VALUES}, {**DARK, **DARK_VALUES}
-UNSEEN = {"ce-name", "ce-ring", "ce-plate-face", "ce-link-reach", "ce-docks"}
+UNSEEN = {"ce-name", "ce-ring", "ce-plate-face", "ce-link-reach", "ce-port-whole", "ce-docks"}
 """Parts for screen readers, the pointer, the selection and the rule lens."""
 
 Shape = tuple[str, list[float], Any]
@@ -74,6 +74,8 @@ def shapes(element: ET.Element, roles: Mapping[str, str]) -> Iterator[Shape]:
             kind = names[-1].split("-", 1)[1] if names else "number"
             place = [float(element.get(name) or 0) for name in "xy"]
             yield f"words: {kind}", place, element.text if kind != "number" else (element.text, fill)
+    elif element.tag == "circle":
+        yield "port", [float(element.get(name) or 0) for name in ("cx", "cy", "r")], stroke
     elif element.get("transform") and element.find("rect") is not None:
         yield "tag", numbers(element.get("transform") or ""), [child.text for child in element if child.tag == "text"]
     elif element.tag in ("path", "rect"):
@@ -144,8 +146,8 @@ def test_live_and_saved_plates_are_the_same_list(drawn: Any, theme: str, roles: 
 def test_the_pictures_have_every_part(drawn: Any) -> None:
     shown, _ = drawn
     found = {kind for one in shown.values() for kind, _, _ in saved(one, LIGHT_ROLES)}
-    words = {f"words: plate-{kind}" for kind in PLATES["words"]} | {"words: number"}
-    assert found == {"fill", "stroke", "tag", "link", "hatch", *words}
+    words = {f"words: plate-{kind}" for kind in PLATES["words"]} | {"words: number", "words: port-number"}
+    assert found == {"fill", "stroke", "tag", "link", "port", "hatch", *words}
     marks = {
         mark
         for one in shown.values()

@@ -99,6 +99,14 @@ class LinkLook(TypedDict):
     dash: list[float]
 
 
+class PortLook(TypedDict):
+    """The circle at an end of a line that is cut, the size of its number, and the width of its strokes."""
+
+    radius: float
+    text: float
+    stroke: float
+
+
 class TagLook(TypedDict):
     """The size of the name of a match on plates and in a graph; at the latter its height, and its width as a sign."""
 
@@ -128,6 +136,7 @@ class PlateLook(TypedDict):
     read: ReadLook
     bars: BarsLook
     link: LinkLook
+    port: PortLook
     halo: float
     """Width of the ground around words."""
     tint: float

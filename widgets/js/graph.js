@@ -18,6 +18,7 @@ import { makeCloseup } from "./closeup/panel.js";
 import { makeAhead, makeShowing } from "./controls/showing.js";
 import { makeCamera } from "./controls/camera.js";
 import { makeAsking, makeClosingUp } from "./controls/closeup.js";
+import { makeAttempts } from "./controls/attempts.js";
 import { makeCopying } from "./controls/copying.js";
 import { makeGuessing } from "./controls/guessing.js";
 import { makeFocusing } from "./controls/focusing.js";
@@ -27,6 +28,7 @@ import { makePointing } from "./controls/pointing.js";
 import { makeReaders } from "./controls/readers.js";
 import { makeRequesting, makeSaving, makeStepping, makeTiming } from "./controls/stepping.js";
 import { makeSelecting } from "./controls/selecting.js";
+import { makeAttemptWords } from "./parts/attempt.js";
 import { makeColumns } from "./parts/columns.js";
 import { makeEpochs } from "./parts/epochs.js";
 import { makeFilm } from "./parts/film.js";
@@ -71,6 +73,8 @@ const PARTS = {
   requesting: makeRequesting,
   guessing: makeGuessing,
   selecting: makeSelecting,
+  attempts: makeAttempts,
+  tried: makeAttemptWords,
   timing: makeTiming,
   closingUp: makeClosingUp,
   living: makeLiving,
@@ -122,7 +126,20 @@ const DRAWN = /** @type {const} */ ([
     "toolbar",
     "stage",
   ],
-  ...["search", "strip", "legend", "foot", "pager", "lens", "inspector", "split", "docking", "asking", "closeup"],
+  ...[
+    "search",
+    "strip",
+    "legend",
+    "foot",
+    "pager",
+    "lens",
+    "tried",
+    "inspector",
+    "split",
+    "docking",
+    "asking",
+    "closeup",
+  ],
   ...["epochs", "columns", "livingBar"],
   ...["table", "help", "map", "loading"],
 ]);
@@ -168,7 +185,15 @@ function render({ model, el }) {
   const { camera, stage, hint, table, loading, focusing } = page;
   const { lens, inspector, help } = page;
   area.replaceChildren(
-    ...[stage.element, stage.empty, page.zoom.element, page.map.element, hint.element, table.element],
+    ...[
+      stage.element,
+      stage.empty,
+      page.zoom.element,
+      page.map.element,
+      page.tried.element,
+      hint.element,
+      table.element,
+    ],
     ...loading.elements,
   );
   main.replaceChildren(area, lens.element, page.split.element, inspector.element, help.element);

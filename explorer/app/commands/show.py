@@ -250,7 +250,7 @@ def svg(
     out: Annotated[Path, typer.Option("--out", "-o", help="write the picture here")],
     step: Annotated[str, typer.Option(metavar="N|PATH", help="the step: by number (-1 is the last) or by path")] = "-1",
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
-    colour_by: Annotated[str, typer.Option(help="change, kind, time, memory or fold")] = "change",
+    colour_by: Annotated[str, typer.Option(help="change, kind, time, memory, order or fold")] = "change",
     engine: Annotated[str, typer.Option(help="own, or dot: the graph after the step, drawn by Graphviz")] = "own",
     level: OfLevel = COMPILED,
 ) -> None:
@@ -260,8 +260,8 @@ def svg(
 
     if mode not in MODES:
         raise unknown_name("mode", mode, list(MODES))
-    if colour_by not in COLOURS:
-        raise unknown_name("colouring", colour_by, list(COLOURS))
+    if colour_by not in COLOURS or colour_by == "value":  # only a page has values
+        raise unknown_name("colouring", colour_by, [name for name in COLOURS if name != "value"])
     check_name("engine", engine, ENGINES)
     ending = out.suffix.lower()
     if ending not in PICTURES:

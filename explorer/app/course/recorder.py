@@ -140,8 +140,9 @@ class CourseRecorder:
         """Draw all displayed pictures."""
         recordings: list[RecordingView] = []
         for (_, near_misses, layer_times), session, looks in zip(self._keys, self._sessions, self._looks, strict=True):
-            recorded = empty_recording(session.index, session.opened.name, session.findings.checks)
-            add_looks(recorded, session.index, looks, near_misses=near_misses, layer_times=layer_times)
+            recorded = empty_recording(session.index, session.opened.name, session.steps())
+            full = session.full_ms
+            add_looks(recorded, session.index, looks, near_misses=near_misses, layer_times=layer_times, full_ms=full)
             if len(recordings) in self._believing:
                 recorded["living"] = living_view(session.index, epochs=True)
             recordings.append(recorded)

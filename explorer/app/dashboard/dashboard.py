@@ -1,6 +1,6 @@
 """The panes of one reader: they follow the session, and the session follows them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -43,7 +43,7 @@ class Dashboard:
         self._deliver = partial(deliver, document)
         self.workspace = Workspace(session, library, self._deliver, self._show_job, self._open_tool)
         self.messages, self.browser = self.workspace.messages, self.workspace.browser
-        self.graph = GraphPane(options={**graph_options(), "main": True})
+        self.graph = GraphPane(options=graph_options())
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
         self.compared = ComparedNames(self.workspace)
         self.header = Header(self.workspace)
@@ -55,9 +55,8 @@ class Dashboard:
             "timing": self.workspace.measuring.start_everything,
             "cancel": self.workspace.cancel,
             RUN_MORE: self._run_more,
-            "values": lambda: run_inputs(self.workspace, self.link.painted),
         }
-        self.link = GraphLink(session, self.graph, requests, self.workspace.guard)
+        self.link = self._link(session, self.graph, requests)
         self.ahead = SendingAhead(session, self.graph.send_ahead, partial(call_later, document))
         self.graph.param.watch(lambda _: self.ahead.start(), "ready")
         self.other_link: GraphLink | None = None
@@ -119,6 +118,12 @@ class Dashboard:
                 session.close()
         release_heap_soon()
 
+    def _link(self, session: Session, pane: GraphPane, requests: Mapping[str, Callable[[], None]]) -> GraphLink:
+        """Link a graph and its session; running inputs takes long, so it happens in the background."""
+        values = {"values": lambda: run_inputs(self.workspace, session, link.painted)}
+        link = GraphLink(session, pane, {**requests, **values}, self.workspace.guard)
+        return link
+
     # ------------------------------------------------------------------ session -> panes
 
     def _on_change(self, names: frozenset[str]) -> None:
@@ -143,14 +148,16 @@ class Dashboard:
         if self.other_link is not None:
             self.other_link.close()
             self.other_link = None
-        other = self.workspace.other
+        session, other = self.workspace.session, self.workspace.other
         if other is None:
             self.graphs[:] = [self.graph]
         else:
             pane = GraphPane()
-            self.other_link = GraphLink(other, pane, {}, self.workspace.guard)
+            self.other_link = self._link(other, pane, {})
             self.graphs[:] = [self.graph, pane]
-            self._step_together(self.workspace.session, other)
+            if not other.step:  # a link names no step of it, and a tool none
+                self._step_together(session, other)
+                session.state = replace(session.state, other=replace(other.state, other=None))
             other.listen(partial(self._on_other_change, other))
         self.compared.show()
         self._make_room(bool(self.tools.open_name))
@@ -220,8 +227,8 @@ class Dashboard:
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
-            options = graph_options(tool=is_open, narrow=self.workspace.other is not None)
-            pane.options = {**options, "main": pane is self.graph}
+            main = pane is self.graph
+            pane.options = graph_options(main=main, tool=main and is_open, narrow=self.workspace.other is not None)
 
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))

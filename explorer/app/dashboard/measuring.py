@@ -33,12 +33,11 @@ from explorer.timings import (
     SWEEP,
     Run,
     Setup,
-    Timing,
     default_steps,
     state_step,
 )
 from explorer.trace import Trace
-from explorer.views import bytes_text, check_fits, measurements, part_times, with_lanes, with_more_lanes
+from explorer.views import bytes_text
 
 Outer = TypeVar("Outer", int, str)
 Inner = TypeVar("Inner", int, str)
@@ -183,33 +182,15 @@ class Measuring:
         self._background.start(TIMING, work, on_done, on_error, show_at_once=True, on_cancel=cancel)
 
     def add(self, runs: Sequence[Run], *, recorded: bool = False) -> None:
-        """Keep runs of the open trace, to compare with times of the other machine.
+        """Keep runs of the open trace, to compare with times of another machine.
 
         Raises: CircuitError for a run of another trace.
         """
-        session = self._session
-        known = session.findings
-        found: dict[str, Any] = {}
-        layers: dict[int, dict[str, Any]] = {}
-        for run in sorted(runs, key=lambda run: run.subject == BACKENDS):
-            check_fits(session.index, run)
-            if run.subject == BACKENDS:
-                times = found.get("times", known.times)
-                alike = times if _batches(times) <= {one.batch_size for one in run.timings} else {}
-                found["times"] = with_more_lanes(alike, measurements(session.index, run), recorded=recorded)
-            if run.subject == STEPS:
-                found["times"] = with_lanes(known.times, measurements(session.index, run), recorded=recorded)
-                if not recorded:
-                    found["missing"] = {**({CUDA: NO_CUDA} if why_no_cuda() else {}), **run.missing}
-            if run.subject == LAYERS and run.devices:
-                layers[step_of(run)] = {device: part_times(run, device) for device in run.devices}
-        if layers:
-            kept = _transpose(known.layer_times)
-            found["layer_times"] = _transpose(with_lanes(kept, layers, recorded=recorded))
+        unavailable = {CUDA: NO_CUDA} if not recorded and why_no_cuda() else {}
+        told = [replace(run, missing={**unavailable, **run.missing}) for run in runs]
+        self._session.add_runs(told, recorded=recorded)
         for subject in dict.fromkeys(run.subject for run in runs):
             self.runs[subject] = tuple(run for run in runs if run.subject == subject)
-        if found:
-            session.add_findings(**found)
 
 
 def _check_batch(trace: Trace, request: Request) -> None:
@@ -232,22 +213,9 @@ def _max_batch(trace: Trace) -> tuple[int, int]:
     return max(1, MAX_BATCH_BYTES // row_bytes), row_bytes
 
 
-def _batches(times: Mapping[int, Mapping[str, Timing]]) -> set[int]:
-    return {one.batch_size for lanes in times.values() for one in lanes.values()}
-
-
 def step_of(run: Run) -> int:
     """The step of the layers that a run timed."""
     return next((timing.step for timing in run.timings if timing.step is not None), 0)
-
-
-def _transpose(layers: Mapping[Outer, Mapping[Inner, Any]]) -> dict[Inner, dict[Outer, Any]]:
-    """Return times of layers by lane and step as those by step and lane, and the other way round."""
-    found: dict[Inner, dict[Outer, Any]] = {}
-    for outer, times in layers.items():
-        for inner, one in times.items():
-            found.setdefault(inner, {})[outer] = one
-    return found
 
 
 def _measure(what: str, trace: Trace, step: int, settings: dict[str, Any]) -> Iterator[Run]:

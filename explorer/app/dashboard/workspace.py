@@ -122,7 +122,7 @@ class Workspace:
 
     def compare(self, options: CompilerOptions) -> None:
         """Compile the same circuit with different options, and show it next to the open trace."""
-        self.open_other(replace(self.session.state, options=options, again=True))
+        self.open_other(replace(self.session.state, options=options, again=True, step=0))
         self.open_tool("compare")
 
     def open_other(self, state: ViewState) -> None:

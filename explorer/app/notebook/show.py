@@ -7,6 +7,7 @@ from explorer.app.session.opening import Opened, open_trace
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.backend import TorchCircuit
+from explorer.bench import is_this_machine
 from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.options import CompilerOptions
@@ -17,10 +18,9 @@ from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
 from explorer.views import (
     QuestionKind,
     backend_bars,
-    check_fits,
     layers_notes,
+    list_text,
     mode_bars,
-    part_times,
     question_about,
     step_bars,
     sweep_bars,
@@ -200,17 +200,21 @@ def _bars_of(thing: object) -> BarsView | None:
 def _colour_by_time(session: Session, run: Run) -> str:
     """Colour the layers of the timed step by their times, and return a note with their sum.
 
+    Those of another machine are recorded ones.
+
     Raises: DataTypeError for a timing of another subject; CircuitError for one of a different trace.
     """
     steps = [timing.step for timing in run.timings if timing.step is not None]
     if run.subject != LAYERS or not steps:
         raise DataTypeError(f"a timing of {run.subject} is shown without a trace: show(run)")
-    check_fits(session.index, run)
-    layers = {lane: {steps[0]: part_times(run, lane)} for lane in run.devices}
-    session.add_findings(layer_times=layers, missing=run.missing)
+    is_here = is_this_machine(run.setup)
+    session.add_runs([run], recorded=not is_here)
+    if is_here:
+        session.add_findings(missing=run.missing)
     session.go(steps[0])
     session.change_look(colour_by="time")
-    return " ".join(layers_notes(run))
+    where = "" if is_here else f"Recorded on {list_text(list(run.setup.devices.values()))}: "
+    return where + " ".join(layers_notes(run))
 
 
 def _show_bars(bars: BarsView) -> "BarsWidget":

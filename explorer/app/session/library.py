@@ -16,7 +16,7 @@ from explorer.app.training.checkpoint import FORMAT, Checkpoint
 from explorer.errors import FileFormatError, UnknownNameError, ValueRangeError, unknown_name
 from explorer.files import ZIP_MAGIC, count_values, unpack
 from explorer.learning.tables import Column
-from explorer.symbolic import Circuit, circuit_from_json
+from explorer.symbolic import Circuit, LearnedEpoch, circuit_from_json
 from explorer.templates import gallery
 from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, logic_of_bytes
 from explorer.trace import Trace
@@ -50,6 +50,28 @@ ENDINGS = (
 Item = Circuit | Trace
 
 
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training as its checkpoint describes it: the data and its columns, the method, held-out bits by epoch.
+
+    `kept` are the epochs with their values.
+    """
+
+    data: str = ""
+    columns: tuple[Column, ...] = ()
+    method: str = ""
+    epochs: tuple[tuple[int, float], ...] = ()
+    kept: tuple[LearnedEpoch, ...] = ()
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> "Training":
+        """Read it from a checkpoint."""
+        state = checkpoint.training
+        epochs = tuple((one.number, one.held_out_bits) for one in checkpoint.history)
+        method = "" if state is None else state.method
+        return cls(checkpoint.data, checkpoint.columns, method, epochs, checkpoint.learned_epochs())
+
+
 @dataclass(eq=False)
 class Library:
     """The circuits of the gallery, and the traces, circuits and checkpoints of `folder` and `files` by file name.
@@ -63,7 +85,7 @@ class Library:
     uploads: dict[str, Item] = field(default_factory=dict[str, Item])
     _upload_bytes: dict[str, int] = field(default_factory=dict[str, int])
     _dropped: set[str] = field(default_factory=set[str])
-    _columns: dict[str, tuple[Column, ...]] = field(default_factory=dict[str, tuple[Column, ...]])
+    _trainings: dict[str, Training] = field(default_factory=dict[str, Training])
 
     def names(self) -> tuple[str, ...]:
         """All names that can be opened, in the order in which they are offered."""
@@ -94,10 +116,10 @@ class Library:
         if path is None:
             raise unknown_name("circuit or trace", name, self.names())
         if path in self.files:  # the user named it: no limits
-            item, self._columns[name] = _load_named(path, name)
+            item, self._trainings[name] = _load_named(path, name)
             return item
         read = read_limited(_read_file(path, name, MAX_UNPACKED_UPLOAD_BYTES), name)
-        self._columns[name] = read.columns
+        self._trainings[name] = read.training
         return read.item
 
     def upload(self, name: str, raw: bytes) -> str:
@@ -117,20 +139,23 @@ class Library:
             if known == free or self._is_full(read.num_bytes):
                 self._drop(known)
         self._dropped.discard(free)
-        self.uploads[free], self._upload_bytes[free], self._columns[free] = read.item, read.num_bytes, read.columns
+        self.uploads[free], self._upload_bytes[free], self._trainings[free] = read.item, read.num_bytes, read.training
         return free
 
     def _is_full(self, more_bytes: int) -> bool:
         return len(self.uploads) >= MAX_UPLOADS or sum(self._upload_bytes.values()) + more_bytes > MAX_SESSION_BYTES
 
     def _drop(self, name: str) -> None:
-        for kept in (self.uploads, self._upload_bytes, self._columns):
+        for kept in (self.uploads, self._upload_bytes, self._trainings):
             kept.pop(name, None)
         self._dropped.add(name)
 
-    def columns(self, name: str) -> tuple[Column, ...]:
-        """The columns of the table that the circuit of a name was trained on, once it was opened; otherwise none."""
-        return self._columns.get(name, ())
+    def training(self, name: str) -> Training:
+        """The training of the circuit of a name, if it has trained weights, or is a checkpoint that was opened."""
+        if name not in gallery.trained_names():
+            return self._trainings.get(name, Training())
+        epochs = gallery.trained_weights(name).epochs
+        return Training(data="digits", epochs=tuple((one.epoch, one.held_out_bits) for one in epochs))
 
     def is_trace(self, name: str) -> bool:
         """Whether the entry of a name is a trace. Raises: as `open`."""
@@ -157,7 +182,7 @@ class Read:
     """What an upload or a file of a folder contains, and the memory that it may take."""
 
     item: Item
-    columns: tuple[Column, ...]
+    training: Training
     num_bytes: int
 
 
@@ -170,9 +195,9 @@ def read_limited(raw: bytes, where: str) -> Read:
         num_bytes = _checkpoint_bytes(raw, where)
         checkpoint = Checkpoint.load(BytesIO(raw), where)
         _check_size(checkpoint.load_circuit(), where)
-        return Read(checkpoint.trained_circuit(), checkpoint.columns, num_bytes)
+        return Read(checkpoint.trained_circuit(), Training.of(checkpoint), num_bytes)
     plain = unpack(raw, "circuit or trace", where, MAX_UNPACKED_UPLOAD_BYTES)
-    return Read(item_of_bytes(plain, where), (), len(plain) + VALUE_BYTES * count_values(plain))
+    return Read(item_of_bytes(plain, where), Training(), len(plain) + VALUE_BYTES * count_values(plain))
 
 
 def item_of_bytes(raw: bytes, where: str) -> Item:
@@ -190,15 +215,15 @@ def item_of_bytes(raw: bytes, where: str) -> Item:
     return item
 
 
-def _load_named(path: Path, name: str) -> tuple[Item, tuple[Column, ...]]:
+def _load_named(path: Path, name: str) -> tuple[Item, Training]:
     """Load a file that the user named on the command line, of any size."""
     if is_checkpoint(path):
         checkpoint = Checkpoint.load(path)
-        return checkpoint.trained_circuit(), checkpoint.columns
+        return checkpoint.trained_circuit(), Training.of(checkpoint)
     raw = _read_file(path, name)
     if is_logic_file(name):
-        return build_circuit(logic_of_bytes(raw, name), assume_deterministic=True), ()
-    return circuit_or_trace(raw, name), ()
+        return build_circuit(logic_of_bytes(raw, name), assume_deterministic=True), Training()
+    return circuit_or_trace(raw, name), Training()
 
 
 def _read_file(path: Path, name: str, max_bytes: int | None = None) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from explorer.app.session.close_up import add_parameters, run_values
@@ -57,7 +58,7 @@ class GraphLink:
         """The layers of the last view: a browser may send it before the selection that they are in."""
         self.slice = 0
         """The slice whose parameters the close-up shows."""
-        self.close = session.listen(self._draw)
+        self.close = session.listen(self._on_session)
         host.on_user_change(self._on_user_change if guard is None else guard(self._on_user_change))
         self._draw(frozenset(("trace", "step", "selection", "look")))
 
@@ -126,7 +127,9 @@ class GraphLink:
 
     def _send_weights(self) -> None:
         try:
-            self.host.show_living(living_view(self.session.index, epochs=True))
+            opened = self.session.opened
+            found = living_view(self.session.index, epochs=True, kept=opened.epochs, name=opened.name)
+            self.host.show_living(found)
         except Exception as error:
             self.host.show_living(no_life(f"The weights cannot be sent: {error}"))  # the page waits for an answer
             raise
@@ -141,7 +144,11 @@ class GraphLink:
 
     # ------------------------------------------------------------------ session -> drawing
 
-    def _draw(self, names: frozenset[str]) -> None:
+    def _on_session(self, names: frozenset[str]) -> None:
+        """Draw what has changed; the camera was one for the trace before."""
+        self._draw(names, {"zoom": None} if "trace" in names else {})
+
+    def _draw(self, names: frozenset[str], more: Mapping[str, Any] = MappingProxyType({})) -> None:
         session, host = self.session, self.host
         if names & {"trace", "checks", "times"}:
             host.show_steps(session.steps(), session.step)
@@ -152,6 +159,7 @@ class GraphLink:
             look, closer = session.look, session.state.closer
             view: dict[str, Any] = {name: getattr(look, name) for name in LOOK}
             view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
+            view |= more
             self._clicked, view["layers"] = session.layers, list(session.layers)
             host.show_state(session.step, session.selection, view)
         if names & {"trace", "step", "look", "selection", "times", "checks", "closer"}:

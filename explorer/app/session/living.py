@@ -6,6 +6,7 @@ match, and a fold keeps the values of its slices, so a layer of a later step has
 """
 
 import base64
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -15,17 +16,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.app.queries.learned_words import learned_from
+from explorer.app.queries.learned_words import is_untrained, learned_from, words_on_values
 from explorer.app.session.close_up import LOADED, NO_LAYERS
 from explorer.backend import TorchCircuit
 from explorer.backend.layers import (
     TorchConstantValueLayer,
     TorchDiscreteLayer,
     TorchEvidenceLayer,
+    TorchExponentialLayer,
     TorchGaussianLayer,
     TorchHadamardLayer,
+    TorchHistogramLayer,
     TorchInnerLayer,
     TorchInputLayer,
+    TorchLaplaceLayer,
+    TorchMultivariateGaussianLayer,
     TorchSumLayer,
 )
 from explorer.backend.queries.fold_structure import all_units, require_tractable
@@ -33,8 +38,9 @@ from explorer.backend.queries.likelihood import log_partition_of
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.semiring import get_semiring
 from explorer.errors import CircuitError, DataTypeError
-from explorer.symbolic import Circuit
+from explorer.symbolic import Circuit, ColumnValues, LearnedEpoch
 from explorer.templates import gallery
+from explorer.trace.text import VISIBLE
 from explorer.views import TraceIndex, digits_on, failure_text, image_of
 from explorer_widgets.schema import (
     VERSION,
@@ -50,7 +56,7 @@ MAX_LAYERS = 300
 MAX_NUMBERS = 200_000
 """Maximum number of weights: a stroke on the input is answered in 50 ms."""
 REAL_COLUMNS = "Real columns are as the circuit reads them: standardized, if it was trained from a table."
-MAX_STATES = 256
+MAX_STATES = 2_000
 MAX_CODE = 255
 MIN_ON_GRID = 64
 """A smaller block is stored as it is."""
@@ -58,6 +64,8 @@ NOISE = 2e-6
 """Maximum error of a logarithm: that of 32-bit numbers below 32."""
 SPREAD = 2.0
 """Standard deviations around the means of a real variable that a picture tells apart."""
+NO_GRID = 0.0, np.zeros(0, np.uint8)
+"""The step and the codes of a block that is stored as it is."""
 LOG_WEIGHTS = get_semiring("lse-sum")
 
 
@@ -80,10 +88,13 @@ def no_life(missing: str) -> LivingView:
     }
 
 
-def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
+def living_view(
+    index: TraceIndex, *, epochs: bool = False, kept: Sequence[LearnedEpoch] = (), name: str = "CIRCUIT"
+) -> LivingView:
     """Return the circuit of a trace if it is small, and a distribution; or why it is not.
 
-    With `epochs`, also as it was after the epochs of its training that are known.
+    With `epochs`, also as it was after the epochs of its training that are known: those of the gallery, or those that a
+    checkpoint has `kept`. `name` is the circuit as an argument of `train`.
     """
     trace = index.trace
     if not trace.is_live:
@@ -95,13 +106,16 @@ def living_view(index: TraceIndex, *, epochs: bool = False) -> LivingView:
         limit = f"A page evaluates up to {MAX_LAYERS} layers itself"
         return no_life(f"{limit}, and this circuit has {count:,}. The tool Query answers for it.")
     try:
-        return _living(index, trace.circuit_at(trace.start), epochs=epochs)
+        found, learned = _living(index, trace.circuit_at(trace.start), name)
+        known = kept if learned is None else learned.epochs
+        return {**found, "epochs": _epochs(trace.circuit_at(trace.start), known, found["layers"]) if epochs else []}
     except CircuitError as error:
         return no_life(f"The layers of this circuit have no beliefs to show: {error}")
 
 
 @torch.no_grad()
-def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> LivingView:
+def _living(index: TraceIndex, circuit: TorchCircuit, name: str) -> tuple[LivingView, gallery.TrainedWeights | None]:
+    """Return a circuit without epochs, and the weights of the gallery that it has."""
     stages = stages_of(circuit)
     require_tractable(stages)
     log_partition_of(stages)  # raises an error unless it is a distribution
@@ -120,9 +134,9 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         low, high = np.array([one["span"] for one in variables]).T
         shapes = {name: pixels[: len(low)] for name, pixels in digits_on(grid).items()}
         examples = [{"label": name, "x": (low + x * (high - low)).tolist()} for name, x in shapes.items()]
-    return {
+    found: LivingView = {
         **no_life(""),
-        "note": " ".join(_notes(index, circuit, learned, variables)),
+        "note": " ".join(_notes(index, circuit, learned, variables, name)),
         "image": image,
         "variables": variables,
         "layers": layers,
@@ -130,8 +144,8 @@ def _living(index: TraceIndex, circuit: TorchCircuit, *, epochs: bool) -> Living
         "cells": {str(node): position[origin] for node, origin in cells_of(index).items() if origin in position},
         **numbers,
         "examples": examples,
-        "epochs": [] if learned is None or not epochs else _epochs(circuit, learned, layers),
     }
+    return found, learned
 
 
 def _notes(
@@ -139,11 +153,15 @@ def _notes(
     circuit: TorchCircuit,
     learned: gallery.TrainedWeights | None,
     variables: Sequence[LivingVariableView],
+    name: str,
 ) -> Iterator[str]:
-    """The origin of the weights, and what is not shown."""
+    """The origin of the weights, or how to learn them, and what is not shown."""
+    subject = index.trace.subject
     if learned is not None:
         yield learned.sentence
-    if index.columns and any(not one["states"] for one in variables):
+    elif isinstance(subject, Circuit) and is_untrained(subject):
+        yield words_on_values(subject, name)
+    if index.columns and not _cells_of_columns(index) and any(not one["states"] for one in variables):
         yield REAL_COLUMNS
     if circuit.output_shape != (1, 1):
         yield "Of several outputs the first one is shown."
@@ -170,13 +188,14 @@ def _learned(index: TraceIndex) -> gallery.TrainedWeights | None:
     return weights if is_same else None
 
 
+@torch.no_grad()
 def _epochs(
-    circuit: TorchCircuit, learned: gallery.TrainedWeights, layers: list[LivingLayerView]
+    circuit: TorchCircuit, epochs: Sequence[LearnedEpoch], layers: list[LivingLayerView]
 ) -> list[LivingEpochView]:
     """Return the circuit after each epoch; none of one whose numbers have other places, as some are equal by chance."""
     own = deepcopy(circuit)  # sessions share the circuit
     found: list[LivingEpochView] = []
-    for one in learned.epochs:
+    for one in epochs:
         state = {name: torch.from_numpy(np.array(value)) for name, value in one.values().items()}
         own.load_leaf_state({**own.leaf_state(), **state})
         stages = stages_of(own)
@@ -211,8 +230,11 @@ class Numbers:
     _read: int = 0
     """How many numbers an evaluation reads: shared ones for each layer."""
 
-    def add(self, block: Tensor) -> int:
-        """Return where a block (rows, columns) begins. Raises: DataTypeError for one that is not real, or too many."""
+    def add(self, block: Tensor, *, is_log: bool = True) -> int:
+        """Return where a block (rows, columns) begins; `is_log` allows an error of `NOISE`.
+
+        Raises: DataTypeError for one that is not real, or too many.
+        """
         if block.is_complex() or bool(torch.isnan(block).any()):
             raise DataTypeError("it has negative or complex values, which are no probabilities")
         found = block.detach().cpu().double().numpy()
@@ -224,7 +246,7 @@ class Numbers:
         if key not in self._places:
             self._places[key] = self._count
             self._count += found.size
-            step, codes = _on_grid(found)
+            step, codes = _on_grid(found) if is_log else NO_GRID
             self.blocks.append([*found.shape, step])
             self._codes.append(codes)
             self._floats.append((found.max(1) if step else found).astype("<f4").ravel())
@@ -247,17 +269,16 @@ def _on_grid(block: NDArray[np.float64]) -> tuple[float, NDArray[np.uint8]]:
 
     Weights that were rounded to a byte are that again, after a softmax of the rows.
     """
-    none = 0.0, np.zeros(0, np.uint8)
     if block.size < MIN_ON_GRID or not np.isfinite(block).all():
-        return none
+        return NO_GRID
     below = block.max(1, keepdims=True) - block
     far = np.unique(below[below > NOISE])
     gaps = np.diff(far, prepend=0.0)
     if not far.size or far[-1] / (least := float(gaps[gaps > NOISE].min())) > MAX_CODE + 0.5:
-        return none
+        return NO_GRID
     step = float(far[-1] / round(far[-1] / least))
     codes = np.rint(below / step)
-    return none if np.abs(codes * step - below).max() > NOISE else (step, codes.astype(np.uint8))
+    return NO_GRID if np.abs(codes * step - below).max() > NOISE else (step, codes.astype(np.uint8))
 
 
 def _layer(stage: Stage, values: StageValues, numbers: Numbers) -> LivingLayerView:
@@ -281,39 +302,89 @@ def _layer(stage: Stage, values: StageValues, numbers: Numbers) -> LivingLayerVi
         made["at"] = numbers.add(layer.forward(values.input_semiring, empty, given))
     elif isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_STATES:
         table = layer.value_table(values.input_semiring, given)
-        made["kind"], made["at"], made["variable"] = "table", numbers.add(table), layer.scope_idx[0][0]
+        made["kind"], made["at"] = "table", numbers.add(table)
     elif isinstance(layer, TorchGaussianLayer):
         mass = layer.integral(values.input_semiring, given)
         block = torch.cat([given["mean"].ravel(), given["stddev"].ravel(), mass.ravel()])
-        made["kind"], made["at"], made["variable"] = "gaussian", numbers.add(block), layer.scope_idx[0][0]
+        made["kind"], made["at"] = "gaussian", numbers.add(block, is_log=False)
+    elif isinstance(layer, TorchMultivariateGaussianLayer):
+        made["kind"], made["at"] = "normal", numbers.add(_joint_normal(given), is_log=False)
+    elif isinstance(layer, TorchExponentialLayer):
+        made["kind"], made["at"] = "exponential", numbers.add(given["mean"], is_log=False)
+    elif isinstance(layer, TorchLaplaceLayer):
+        block = torch.cat([given["location"].ravel(), given["scale"].ravel()])
+        made["kind"], made["at"] = "laplace", numbers.add(block, is_log=False)
+    elif isinstance(layer, TorchHistogramLayer) and len(layer.edges) <= MAX_STATES:
+        made["kind"], made["at"], made["edges"] = "histogram", numbers.add(given["probs"].log()), list(layer.edges)
     else:
         raise DataTypeError(f"{type(layer).__name__} is none of the layers that a page knows")
+    if isinstance(layer, TorchInputLayer) and layer.num_variables and made["kind"] != "constant":
+        made["variables"] = list(layer.scope_idx[0])
     return made
+
+
+def _joint_normal(given: Mapping[str, Tensor]) -> Tensor:
+    """The parameters of joint normal densities as a row (O, 2 V + V (V-1) / 2) for each, which are exact in 32 bits."""
+    mean, root = given["mean"][0, :, 0], given["root"][0]
+    stddev = root.diagonal(dim1=1, dim2=2).reciprocal()
+    rows, columns = torch.tril_indices(*root.shape[1:], offset=-1)
+    slope = -(root * stddev.unsqueeze(2))[:, rows, columns]
+    return torch.cat([mean, stddev, slope], 1)
+
+
+def _cells_of_columns(index: TraceIndex) -> tuple[ColumnValues, ...]:
+    subject = index.trace.subject
+    return subject.column_values if isinstance(subject, Circuit) else ()
 
 
 def _variables(index: TraceIndex, stages: Sequence[Stage], values: StageValues, count: int) -> list[LivingVariableView]:
     """Return the variables with their names and spans; one that no layer reads has no values."""
-    names = index.columns
-    found: list[LivingVariableView] = [
-        {"name": names[v] if v < len(names) else f"x{v}", "states": 0, "span": [0.0, 1.0]} for v in range(count)
-    ]
+    names, cells = index.columns, _cells_of_columns(index)
+    found: list[LivingVariableView] = []
+    for variable in range(count):
+        own = cells[variable] if variable < len(cells) else ColumnValues()
+        name = names[variable] if variable < len(names) else f"x{variable}"
+        labels = [label.translate(VISIBLE) for label in own.labels]
+        found.append(
+            {"name": name, "states": 0, "span": [0.0, 1.0], "labels": labels, "zero": own.zero, "unit": own.unit}
+        )
     ends: dict[int, list[Tensor]] = {}
     domains: dict[int, int] = {}
     for stage in stages:
         layer = stage.layer
         if not isinstance(layer, TorchInputLayer) or not layer.num_variables:
             continue
-        variable = layer.scope_idx[0][0]
         states = layer.num_values if isinstance(layer, TorchDiscreteLayer) else 0
-        if domains.setdefault(variable, states) != states:
-            raise DataTypeError(f"its layers do not read the same values of variable {variable}")
+        for variable in layer.scope_idx[0]:
+            if domains.setdefault(variable, states) != states:
+                raise DataTypeError(f"its layers do not read the same values of variable {variable}")
         if isinstance(layer, TorchDiscreteLayer):
+            variable = layer.scope_idx[0][0]
             found[variable]["states"] = layer.num_values
             found[variable]["span"] = [0.0, float(max(1, layer.num_values - 1))]
-        elif isinstance(layer, TorchGaussianLayer):
-            mean, around = (values.prepared[stage.id][name].ravel() for name in ("mean", "stddev"))
-            ends.setdefault(variable, []).extend((mean - SPREAD * around, mean + SPREAD * around))
+        else:
+            lows, highs = _ends(layer, values.prepared[stage.id])
+            for variable, low, high in zip(layer.scope_idx[0], lows.unbind(1), highs.unbind(1), strict=True):
+                ends.setdefault(variable, []).extend((low, high))
     for variable, several in ends.items():
         every = torch.cat(several)
         found[variable]["span"] = [float(every.min()), float(every.max())]
     return found
+
+
+def _ends(layer: TorchInputLayer, given: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The least and the largest values (O, V) that a picture tells apart, of each unit of real variables."""
+    if isinstance(layer, TorchHistogramLayer):
+        edges = torch.tensor(layer.edges, dtype=torch.float64)
+        return edges[:1, None], edges[-1:, None]
+    if isinstance(layer, TorchExponentialLayer):
+        mean = given["mean"].reshape(-1, 1)
+        return torch.zeros_like(mean), (1 + SPREAD) * mean
+    if isinstance(layer, TorchLaplaceLayer):
+        mean, around = given["location"].reshape(-1, 1), math.sqrt(2) * given["scale"].reshape(-1, 1)
+    elif isinstance(layer, TorchMultivariateGaussianLayer):
+        inverse = torch.linalg.inv(given["root"][0])
+        mean, around = given["mean"][0, :, 0], inverse.square().sum(2).sqrt()
+    else:
+        mean, around = given["mean"].reshape(-1, 1), given["stddev"].reshape(-1, 1)
+    return mean - SPREAD * around, mean + SPREAD * around

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import Lock, Timer
 from weakref import WeakValueDictionary
 
@@ -16,14 +17,16 @@ from explorer.app.session.library import Library
 from explorer.app.session.pattern_form import PatternForm, apply_form
 from explorer.app.session.pipeline_draft import exported_trace
 from explorer.app.session.view_state import TensorOptions, ViewState, readable_state, trace_of
+from explorer.bench import recorded_of
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
 from explorer.learning.tables import Column
 from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
-from explorer.symbolic import Circuit, circuit_from_json
+from explorer.symbolic import Circuit, LearnedEpoch, circuit_from_json
 from explorer.templates import gallery
+from explorer.timings import Run
 from explorer.trace import COMPILED, Listener, Trace
 from explorer.views import TraceIndex
 
@@ -38,8 +41,9 @@ RECORDED = ".trace.json"
 class Opened:
     """An opened trace with the index that its views share; `error` says why its compilation stopped, if it did.
 
-    `columns` describe the table that its circuit was trained on, if any: column i is variable i. A recorded
-    module, or a file at a level below compiled, has no circuit that could be compiled with other `options`.
+    `columns` describe the table that its circuit was trained on, if any: column i is variable i. `epochs` are those of
+    its training that were kept. A recorded module, or a file at a level below compiled, has no circuit that could be
+    compiled with other `options`.
     """
 
     name: str
@@ -48,11 +52,17 @@ class Opened:
     error: str = ""
     tensor: TensorOptions = field(default_factory=TensorOptions)
     columns: tuple[Column, ...] = ()
+    epochs: tuple[LearnedEpoch, ...] = ()
     has_compiler: bool = True
     index: TraceIndex = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", TraceIndex(self.trace))
+
+    @cached_property
+    def recorded(self) -> tuple[Run, ...]:
+        """The runs of this compilation that were recorded on other machines."""
+        return recorded_of(self.trace)
 
     @property
     def is_live(self) -> bool:
@@ -109,9 +119,9 @@ def open_state(
     for form, replacement in forms_of(state):
         trace = apply_form(opened.trace, form, replacement, listeners)
         opened = Opened(opened.name, trace, opened.options)
-    columns = library.columns(state.circuit)
-    if columns:
-        opened = replace(opened, columns=columns)
+    training = library.training(state.circuit)
+    if training.columns or training.kept:
+        opened = replace(opened, columns=training.columns, epochs=training.kept)
     is_large = len(opened.trace.start_graph) >= LARGE
     if is_large:
         settle_heap()

@@ -6,6 +6,7 @@ from typing import Any
 
 from explorer.app.circuits import is_checkpoint
 from explorer.app.session.close_up import add_code, add_parameters, values_for_page
+from explorer.app.session.findings import Findings, with_runs
 from explorer.app.session.living import living_view
 from explorer.app.session.pattern_form import (
     AT_LEAST,
@@ -23,6 +24,7 @@ from explorer.app.session.pattern_form import (
 from explorer.app.session.pipeline_draft import pipeline_or_default
 from explorer.app.session.view_state import TensorOptions
 from explorer.app.user_functions import is_function
+from explorer.bench import recorded_of
 from explorer.errors import check_name
 from explorer.optimize import replacements_of
 from explorer.options import CompilerOptions
@@ -30,7 +32,7 @@ from explorer.recording import lowered_level
 from explorer.rewrite import pipeline_to_yaml
 from explorer.templates import gallery
 from explorer.trace import TENSOR, Trace
-from explorer.views import TraceIndex, add_what_ifs, recording
+from explorer.views import TraceIndex, add_what_ifs, full_width, recording, steps
 from explorer_widgets.page import RECORDED_MODES
 from explorer_widgets.schema import RecordingView
 
@@ -315,9 +317,16 @@ def _rough(number: float) -> str:
     return f"{float(f'{number:.1g}'):,g}"
 
 
-def page_recording(index: TraceIndex, title: str) -> RecordingView:
-    """Record all steps of a trace, as they are before and after, and what changed."""
-    recorded = recording(index, title, modes=RECORDED_MODES)
+def page_recording(index: TraceIndex, title: str, known: Findings | None = None) -> RecordingView:
+    """Record all steps of a trace, as they are before and after, and what changed.
+
+    `known` is what was found by running it; without it, what was recorded of it on other machines.
+    """
+    known = known or with_runs(index, Findings(), recorded_of(index.trace), recorded=True)
+    told = steps(index, known.checks, known.times, known.layer_times, known.missing, known.sources)
+    full = full_width(index, known.times, known.layer_times)
+    layers = known.layer_times
+    recorded = recording(index, title, modes=RECORDED_MODES, known=told, layer_times=layers, full_ms=full)
     recorded["values"] = values_for_page(index)
     living = living_view(index)
     if not living["missing"]:

@@ -12,10 +12,11 @@ def boxes_of(shown: Picture) -> dict[str, tuple[int, ...]]:
     return {node["id"]: tuple(node["ids"]) for node in nodes}
 
 
-def boxes_with(nodes: Sequence[int], boxes: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
-    """Return the boxes that represent one of some nodes."""
-    wanted = set(nodes)
-    return tuple(box for box, held in boxes.items() if not wanted.isdisjoint(held)) if wanted else ()
+def boxes_with(nodes: Sequence[int], boxes: Mapping[str, tuple[int, ...]], last: Sequence[int] = ()) -> tuple[str, ...]:
+    """Return the boxes that represent one of some nodes, and behind them those of the `last` ones."""
+    wanted, final = set(nodes), set(last)
+    found = [box for box, held in boxes.items() if not wanted.isdisjoint(held)] if wanted else []
+    return tuple(sorted(found, key=lambda box: not final.isdisjoint(boxes[box])))
 
 
 def layers_in(shown: Picture, boxes: Sequence[str], layers: Sequence[int]) -> tuple[int, ...]:

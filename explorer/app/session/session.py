@@ -5,19 +5,17 @@ of `EVENTS`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from explorer.app.session.close_up import add_code
+from explorer.app.session.findings import Findings, with_runs
 from explorer.app.session.opening import Opened
 from explorer.app.session.selection import boxes_of, boxes_with, layers_in, parts_of
 from explorer.app.session.view_state import CloserLook, DisplayOptions, ViewState, check_look
 from explorer.errors import unknown_name
-from explorer.timings import PartTime, Timing
-from explorer.trace import StepCheck
+from explorer.timings import Run
 from explorer.views import (
-    LayerTimes,
-    Measurements,
     PatternTrial,
     Picture,
     TraceIndex,
@@ -26,6 +24,7 @@ from explorer.views import (
     counterparts,
     details,
     fold_sections,
+    full_width,
     heat_at,
     main_lane,
     offer_what_ifs,
@@ -45,26 +44,13 @@ EVENTS = frozenset(
 """The names that listeners receive."""
 
 
-@dataclass(frozen=True)
-class Findings:
-    """Results of running a trace: checked outputs, times after steps, times of layers, by lane.
-
-    `missing` says why a device of this machine has no times.
-    """
-
-    checks: Mapping[int, StepCheck] = field(default_factory=dict[int, StepCheck])
-    times: Measurements = field(default_factory=dict[int, Mapping[str, Timing]])
-    layer_times: LayerTimes = field(default_factory=dict[str, Mapping[int, Mapping[int, PartTime]]])
-    missing: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
 class Session:
     """One reader of one trace. Do not share it between threads."""
 
     def __init__(self, opened: Opened, state: ViewState) -> None:
         self.opened = opened
         self.state = self._possible(opened, state)
-        self.findings = Findings()
+        self.findings = self._recorded()
         self.trial: PatternTrial | None = None
         self.values: ValuesView | None = None
         """The values of the circuit for some inputs, once the reader has asked for them."""
@@ -113,8 +99,8 @@ class Session:
     def open(self, opened: Opened, state: ViewState) -> None:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
-        self.findings, self.trial, self.values = Findings(), None, None
         self.opened, self.state, self.layers = opened, self._possible(opened, state), ()
+        self.findings, self.trial, self.values = self._recorded(), None, None
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
 
@@ -133,7 +119,7 @@ class Session:
         at = self.index.step(step).index
         if at == self.step:
             return
-        nodes = self._nodes_at(at)
+        nodes = self._counterparts(self.selected_nodes, at)
         kept = self.selection_at(at)
         layers = self._layers_at(at, kept, nodes)
         ended = {"trial"} if self.trial is not None else set[str]()
@@ -175,7 +161,7 @@ class Session:
 
         Raises: UnknownNameError for an unknown value; then nothing has changed.
         """
-        nodes = self.selected_nodes
+        nodes, last = self.selected_nodes, self.inspected_nodes
         look = replace(self.look, **changes)
         if look == self.look:
             self.look_closer(closer or self.state.closer)
@@ -188,7 +174,7 @@ class Session:
         changed = {"look", "closer"} if closer != self.state.closer else {"look"}
         before, shown = self.step, replace(self.state, look=look, closer=closer)
         self.state = self._possible(self.opened, shown) if "slides" in changes else shown
-        kept = boxes_with(nodes, self.boxes)
+        kept = boxes_with(nodes, self.boxes, last)
         changed |= {"selection"} if kept != self.selection else set()
         changed |= {"step"} if self.step != before else set()
         self.state = replace(self.state, selection=kept)
@@ -217,8 +203,20 @@ class Session:
         self.state = replace(self.state, other=other)
         self._tell("other")
 
+    def _recorded(self) -> Findings:
+        """Return what was recorded of the trace on other machines."""
+        return with_runs(self.index, Findings(), self.opened.recorded, recorded=True)
+
+    def add_runs(self, runs: Sequence[Run], *, recorded: bool = False) -> None:
+        """Add times measured on this machine, or those that were recorded on another one, as `with_runs` does."""
+        found = with_runs(self.index, self.findings, runs, recorded=recorded)
+        if not recorded:  # they may be comparable now
+            found = with_runs(self.index, found, self.opened.recorded, recorded=True)
+        if found != self.findings:
+            self.add_findings(**{name: getattr(found, name) for name in ("times", "layer_times", "missing", "sources")})
+
     def add_findings(self, **changes: Any) -> None:
-        """Add results of running the trace: `checks`, `times`, `layer_times`, `missing`."""
+        """Add results of running the trace: the fields of `Findings`."""
         self.findings = replace(self.findings, **changes)
         times = ["times"] if set(changes) - {"checks"} else []
         if times:
@@ -239,11 +237,11 @@ class Session:
         """The selection that another step would have: it follows the lineage."""
         if not self.selection or step == self.step:
             return self.selection
-        return boxes_with(self._nodes_at(step), boxes_of(self.picture_at(step)))
+        nodes, last = (self._counterparts(held, step) for held in (self.selected_nodes, self.inspected_nodes))
+        return boxes_with(nodes, boxes_of(self.picture_at(step)), last)
 
-    def _nodes_at(self, step: int) -> Sequence[int]:
-        """Return the nodes at another step that the selected ones became, or were made of."""
-        nodes = self.selected_nodes
+    def _counterparts(self, nodes: Sequence[int], step: int) -> Sequence[int]:
+        """Return the nodes at another step that these became, or were made of."""
         return counterparts(self.index, self.step, nodes, self.index, step).ids if nodes else ()
 
     def _picture(self, step: int, trial: PatternTrial | None) -> Picture:
@@ -259,6 +257,11 @@ class Session:
         """Milliseconds by layer at the step, of layers that were measured at any step; None if none was."""
         return heat_at(self.index, self.step, self.findings.layer_times)
 
+    @property
+    def full_ms(self) -> float:
+        """Milliseconds of the full width of the clock."""
+        return full_width(self.index, self.findings.times, self.findings.layer_times)
+
     def _draw(self, step: int, trial: PatternTrial | None) -> Picture:
         found = picture(
             self.index,
@@ -271,9 +274,10 @@ class Session:
             layer_times=self.findings.layer_times,
             trial=trial,
             everything=self.look.everything,
+            full_ms=self.full_ms,
         )
         if trial is None:
-            offer_what_ifs(found.view)
+            offer_what_ifs(self.index, found.view)
         return found
 
     def answer_what_if(self, hull: str) -> None:
@@ -323,7 +327,7 @@ class Session:
     def steps(self) -> list[StepView]:
         """The steps, for the stepper and the tree."""
         known = self.findings
-        return steps(self.index, known.checks, known.times, known.layer_times, known.missing)
+        return steps(self.index, known.checks, known.times, known.layer_times, known.missing, known.sources)
 
     def details(self) -> DetailsView | None:
         """The details of the box that was selected last; None without a selection."""

@@ -21,9 +21,9 @@ from explorer.learning.data import DataSet
 from explorer.learning.loop import Epoch, best_epoch, is_of
 from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
-from explorer.learning.tables import Column, columns_from_json
+from explorer.learning.tables import CategoricalColumn, Column, columns_from_json
 from explorer.options import CompilerOptions
-from explorer.symbolic import Circuit, LearnedEpoch, circuit_from_json, pack_values, with_values
+from explorer.symbolic import Circuit, ColumnValues, LearnedEpoch, circuit_from_json, pack_values, with_values
 from explorer.templates import gallery
 
 FORMAT = "circuit-explorer checkpoint"
@@ -81,7 +81,14 @@ class Checkpoint:
         Raises: FileFormatError if it has no circuit; UnknownNameError, ShapeError if the values are of another one.
         """
         values = {name: value.detach().cpu().numpy() for name, value in self.best_state.items()}
-        circuit = replace(self.load_circuit(), columns=tuple(column.name for column in self.columns))
+        circuit = replace(
+            self.load_circuit(),
+            columns=tuple(column.name for column in self.columns),
+            column_values=tuple(
+                ColumnValues(one.labels if isinstance(one, CategoricalColumn) else (), one.zero, one.unit)
+                for one in self.columns
+            ),
+        )
         return with_values(circuit, values)
 
     def learned_epochs(self) -> tuple[LearnedEpoch, ...]:

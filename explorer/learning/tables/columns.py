@@ -151,18 +151,20 @@ class BinomialColumn(Column):
 
 @dataclass(frozen=True, slots=True)
 class GaussianColumn(Column):
-    """A column of real numbers; the code is standardized: (x - mean) / scale."""
+    """A column of numbers; the code is standardized: (x - mean) / scale. Samples of integers are integers."""
 
     kind = "gaussian"
 
     mean: float
     scale: float
+    is_integer: bool = False
 
     def encode(self, cells: Cells, where: str, lines: Sequence[int] = ()) -> Codes:
         return (numbers_of(cells, self.name, where, lines) - self.mean) / self.scale
 
     def decode(self, codes: Codes) -> list[str | float | int | None]:
-        return [None if math.isnan(code) else self._real(float(code)) for code in codes]
+        cells = [None if math.isnan(code) else self._real(float(code)) for code in codes]
+        return [round(cell) if self.is_integer and cell is not None else cell for cell in cells]
 
     def _real(self, code: float) -> float:
         """Without the digits that come from rounding: -0.626, not -0.6260000000000003."""
@@ -174,7 +176,7 @@ class GaussianColumn(Column):
         return GaussianInput(stddev=_stddev)
 
     def describe(self) -> str:
-        return f"real: mean {self.mean:.4g}, standard deviation {self.scale:.4g}"
+        return f"{'integer' if self.is_integer else 'real'}: mean {self.mean:.4g}, standard deviation {self.scale:.4g}"
 
     @property
     def log_scale(self) -> float:
@@ -222,7 +224,8 @@ def _column(data: object, where: str) -> Column:
         raise FileFormatError(f"{where}: a column must have a kind ({', '.join(KINDS)}); found {data!r:.80}")
     kind = KINDS[data["kind"]]
     try:
-        given = {field.name: data[field.name] for field in fields(kind)}
+        names = [field.name for field in fields(kind)]  # older files do not say whether numbers are integers
+        given = {name: data[name] for name in names if name != "is_integer" or name in data}
     except KeyError as error:
         raise FileFormatError(f"{where}: a {kind.kind} column lacks {error}") from error
     if "labels" in given:

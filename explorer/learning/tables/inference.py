@@ -24,8 +24,6 @@ from explorer.learning.tables.reading import RawTable
 
 MAX_INTEGER_CATEGORIES = 20
 """Maximum number of distinct values of a column of integers that is categorical."""
-MAX_BINOMIAL_RANGE = 1000
-"""Maximum range of a column of integers that is binomial; a wider one is Gaussian."""
 MAX_CATEGORIES = 1000
 IDENTIFIERS = 100
 """A column of strings with more distinct values than this, most occurring once, is one of identifiers."""
@@ -37,8 +35,8 @@ WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)+")
 def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tuple[Column, ...]:
     """Infer the columns of a table; `kinds` overrides the kind by name: categorical, binomial, gaussian or ignore.
 
-    Text is categorical. So are integers with at most 20 distinct values; other integers are binomial within their
-    range, or Gaussian if it is wider than 1000. All other numbers are Gaussian. A column with one value is categorical.
+    Text is categorical. So are integers with at most 20 distinct values; all other numbers are Gaussian, as a binomial
+    has too small a variance for most integers. A column with one value is categorical.
     Raises: UnknownNameError for a column or a kind; DataTypeError for text among numbers; ValueRangeError for too many
     categories, numbers with a comma, or values that do not fit an overridden kind; ShapeError if no column is left. One
     error describes all columns that do not fit.
@@ -95,7 +93,8 @@ def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Colum
         raise ValueRangeError(
             f"{table.where}: column {name!r} is constant; use {declaration(name, 'categorical')} or =ignore"
         )
-    return GaussianColumn(name, math.ldexp(float(present.mean()), exponent), scale)
+    is_integer = bool((numbers[np.isfinite(numbers)] % 1 == 0).all())
+    return GaussianColumn(name, math.ldexp(float(present.mean()), exponent), scale, is_integer)
 
 
 def _infer_kind(cells: Cells) -> str:
@@ -108,15 +107,15 @@ def _infer_kind(cells: Cells) -> str:
             return "gaussian"
         numbers = np.array(found, dtype=np.float64)
     else:
-        numbers = cells[np.isfinite(cells)]
+        numbers = cells[~np.isnan(cells)]
+    if np.isinf(numbers).any():
+        return "gaussian"  # which refuses it
     distinct = np.unique(numbers)
     if len(distinct) <= 1:
         return "categorical"
     if (distinct != np.floor(distinct)).any():
         return "gaussian"
-    if len(distinct) <= MAX_INTEGER_CATEGORIES:
-        return "categorical"
-    return "binomial" if distinct[-1] - distinct[0] <= MAX_BINOMIAL_RANGE else "gaussian"
+    return "categorical" if len(distinct) <= MAX_INTEGER_CATEGORIES else "gaussian"
 
 
 def _check_commas(table: RawTable, name: str, cells: Cells) -> None:

@@ -17,6 +17,8 @@ UNKNOWN = -1
 """The layer of a slice that was folded before the trace."""
 Pairs = IntArray
 """Numbers of cells, shape (N, 2): source and target of each read."""
+Ends = tuple[int, int]
+"""Positions of the plate that is read and of the one that reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Cell:
 
     layer: int
     region: Region | None
+    columns: int = 0
+    """The number of columns of a table that it reads; 0 if the variables are no columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +74,13 @@ class Plate:
 
 @dataclass(frozen=True, eq=False)
 class Plates:
-    """All plates of a step, by circuit, lowest level first; within a level by their first layer."""
+    """All plates of a step, by circuit, lowest column first; within a column by their level and their first layer."""
 
     plates: tuple[Plate, ...]
+    columns: tuple[int, ...]
+    """The column of each plate: those that it reads are in lower ones."""
+    ends: frozenset[Ends]
+    """Which plates read which, also plates with unknown cells."""
     grid: Grid | None
     layers: State
     """The layers that the cells are, and their edges."""
@@ -118,7 +126,49 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
                 record = index.record(int(layers.node[node]))
                 plates.append(Plate(level, record, (Cell(UNKNOWN, None),) * record.num_folds, node))
     plates.sort(key=lambda plate: (plate.circuit, plate.level, plate.first_layer, plate.ids))
-    return Plates(tuple(plates), grid_of(index), layers)
+    ends = _ends(state, plates)
+    columns = _columns([plate.level for plate in plates], ends)
+    order = sorted(range(len(plates)), key=lambda at: (plates[at].circuit, columns[at]))
+    place = {at: number for number, at in enumerate(order)}
+    return Plates(
+        tuple(plates[at] for at in order),
+        tuple(columns[at] for at in order),
+        frozenset((place[source], place[target]) for source, target in ends),
+        grid_of(index),
+        layers,
+    )
+
+
+def _ends(state: State, plates: Sequence[Plate]) -> list[Ends]:
+    """Return which plates read which, by position, in order."""
+    plate_of = np.full(len(state.present), -1, np.int32)
+    for position, plate in enumerate(plates):
+        plate_of[list(plate.ids)] = position
+    pairs = plate_of[state.edges]
+    between = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
+    return [(source, target) for source, target in np.unique(between, axis=0).tolist()]
+
+
+def _columns(levels: Sequence[int], ends: Sequence[Ends]) -> list[int]:
+    """Return the longest distance of each plate from those that read no other.
+
+    Layers of one plate may read each other by way of another plate. Such a circle is cut at its lowest level.
+    """
+    readers: dict[int, list[int]] = {}
+    waiting: dict[int, set[int]] = {at: set() for at in range(len(levels))}
+    for source, target in ends:
+        readers.setdefault(source, []).append(target)
+        waiting[target].add(source)
+    columns = [0] * len(levels)
+    while waiting:
+        ready = [at for at, sources in waiting.items() if not sources]
+        for at in ready or [min(waiting, key=lambda at: (levels[at], at))]:
+            del waiting[at]
+            for target in readers.get(at, ()):
+                if target in waiting:
+                    columns[target] = max(columns[target], columns[at] + 1)
+                    waiting[target].discard(at)
+    return columns
 
 
 def _circuits(index: TraceIndex, step: int, present: BoolArray) -> Sequence[IntArray]:
@@ -206,7 +256,10 @@ def num_variables_of(index: TraceIndex) -> int:
 @cached
 def cells_of_layers(index: TraceIndex, layers: State) -> dict[int, Cell]:
     """Return the cell of each layer."""
-    return {layer: Cell(layer, _region(index, scope)) for layer, scope in node_scopes(index, layers).items()}
+    return {
+        layer: Cell(layer, _region(index, scope), scope.bit_count() if index.columns else 0)
+        for layer, scope in node_scopes(index, layers).items()
+    }
 
 
 @cached

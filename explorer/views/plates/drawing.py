@@ -5,13 +5,11 @@ from functools import partial
 from itertools import chain
 from math import sqrt
 
-import numpy as np
-
 from explorer.views.boxes import names_of
 from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import APPLIED, LOST, TraceIndex, cached, match_roles
 from explorer.views.lanes import LayerTimes
-from explorer.views.plates.cells import UNKNOWN, Plate, Plates, grid_of, plates_of
+from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
 from explorer.views.plates.plate_words import (
@@ -59,23 +57,13 @@ def wiring_of(index: TraceIndex, step: int) -> Wiring:
     each = plates.reads if sum(map(len, plates.reads.values())) <= MAX_LINES else {}
     position = {plate.id: number for number, plate in enumerate(plates.plates)}
     linked = [(position[link.first.id], position[link.second.id]) for link in links]
-    return wire_plates(stage, {ends: each.get(ends) for ends in _ends(index, step, plates)}, linked)
-
-
-def _ends(index: TraceIndex, step: int, plates: Plates) -> set[tuple[int, int]]:
-    """Return which plates read which, by position, also plates with unknown cells."""
-    state = index.state(step)
-    plate_of = np.full(len(state.present), -1, np.int32)
-    for position, plate in enumerate(plates.plates):
-        plate_of[list(plate.ids)] = position
-    pairs = plate_of[state.edges]
-    between = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
-    return set(map(tuple, between.tolist()))
+    jumps = plates.columns if index.trace.level.has_circuit else None
+    return wire_plates(stage, {ends: each.get(ends) for ends in plates.ends}, linked, jumps)
 
 
 @cached
 def _shape(index: TraceIndex, plate: Plate) -> Shape:
-    return shape_of(plate, grid_of(index))
+    return shape_of(plate, grid_of(index), len(index.columns))
 
 
 def placed_at(index: TraceIndex, step: int) -> Mapping[str, Placed]:
@@ -178,13 +166,17 @@ def add_cells(index: TraceIndex, at: int, edges: Sequence[EdgeView]) -> None:
     position = {plate.id: i for i, plate in enumerate(plates.plates)}
     total = sum(map(len, plates.reads.values()))
     ends = [(position[edge["source"]], position[edge["target"]]) for edge in edges]
-    found = wiring_of(index, at).lines
+    wiring = wiring_of(index, at)
     for edge, key in zip(edges, ends, strict=True):
         if total <= MAX_SENT_READS:
             pairs = plates.reads.get(key)
             edge["pairs"] = [] if pairs is None else pairs.ravel().tolist()
-        if key in found:
-            edge["points"] = found[key]
+        if key in wiring.ports:
+            edge["port"] = wiring.ports[key]
+        elif key in wiring.lines:
+            edge["points"] = wiring.lines[key]
+        elif key in wiring.turns:
+            edge["turns"] = [round(x, 1) for x in wiring.turns[key]]
 
 
 def _small_area(area: Sequence[float]) -> list[int]:

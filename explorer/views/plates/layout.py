@@ -1,4 +1,4 @@
-"""Positions of plates and their cells: levels from left to right, wrapped like lines of text; never scaled down.
+"""Positions of plates and their cells: columns from left to right, wrapped like lines of text; never scaled down.
 
 Circuits that are not combined yet are one below the other.
 """
@@ -11,8 +11,10 @@ from math import ceil, sqrt
 from explorer.views.plates.cells import Cell, Plate, Plates
 from explorer.views.plates.geometry import Grid, repeated
 
-PAGE = (1200.0, 480.0)
+PAGE = (1200.0, 540.0)
 """Plates are wrapped so that they fill a page of this shape best."""
+NEARLY = 0.92
+"""Fewer lines are better if plates are at least this large beside the best number of lines."""
 MAX_LINES = 8
 SIDE = 168.0
 """The longer side of an image: all images of a picture have one scale, so that regions can be compared."""
@@ -23,6 +25,8 @@ ABOVE, BELOW = 30.0, 60.0
 """Room for the title above a plate, and for the lines of text below it."""
 CELL, MIN_CELL = 28.0, 2.5
 """Sides of a cell that is not drawn at its variables: usual, and among very many cells."""
+WIDE = 84.0
+"""The width of a cell of a table that has no neighbour: for the distribution of each column."""
 COLUMN = 6
 """Up to this many such cells are in one column, next to the inputs of a product."""
 MIN_ROW, MAX_LANES = 5.0, 8
@@ -105,20 +109,20 @@ def place_plates(plates: Plates, shapes: Shapes, label_width: Labels, rooms: Roo
     """Place the plates of a step on the number of lines with which they are largest on the page."""
     circuits = [
         [
-            _column([(plate, shapes(plate)) for plate in of_level], label_width, rooms)
-            for _, of_level in groupby(of_circuit, key=lambda plate: plate.level)
+            _column([(plate, shapes(plate)) for plate, _ in of_column], label_width, rooms)
+            for _, of_column in groupby(of_circuit, key=lambda one: one[1])
         ]
-        for _, of_circuit in groupby(plates.plates, key=lambda plate: plate.circuit)
+        for _, of_circuit in groupby(zip(plates.plates, plates.columns, strict=True), key=lambda one: one[0].circuit)
     ]
     most = max(map(len, circuits), default=1)
     wrapped = [
         [line for columns in circuits for line in _lines(columns, min(number, len(columns)))]
         for number in range(1, min(MAX_LINES, most) + 1)
     ]
-    lines, stage = max(
-        ((lines, _stage(lines, 0.0)) for lines in wrapped),
-        key=lambda one: min(PAGE[0] / one[1].width, PAGE[1] / one[1].height),
-    )
+    stages = [_stage(lines, 0.0) for lines in wrapped]
+    scales = [min(PAGE[0] / stage.width, PAGE[1] / stage.height) for stage in stages]
+    chosen = next(at for at, scale in enumerate(scales) if scale >= NEARLY * max(scales))
+    lines, stage = wrapped[chosen], stages[chosen]
     spare = stage.height * PAGE[0] / PAGE[1] - stage.width
     return _stage(lines, max(0.0, min(MAX_SPREAD, spare / max(map(len, lines), default=1))))
 
@@ -192,12 +196,27 @@ def _column(parts: Sequence[tuple[Plate, Shape]], label_width: Labels, rooms: Ro
 # ---------------------------------------------------------------------- one plate
 
 
-def shape_of(plate: Plate, grid: Grid | None) -> Shape:
-    """Return where the cells of a plate are: at their variables, or else in rows."""
+def shape_of(plate: Plate, grid: Grid | None, num_columns: int = 0) -> Shape:
+    """Return where the cells of a plate are: at their variables, or else in rows; `num_columns` of a table."""
     shape = None
     if grid is not None:
         shape = _mosaic(plate.cells, grid) if grid.height > 1 else _line(plate.cells, grid)
-    return shape or _rows(len(plate.cells))
+    return shape or _columns(plate.cells, num_columns) or _rows(len(plate.cells))
+
+
+def _columns(cells: Sequence[Cell], num_columns: int) -> Shape | None:
+    """Place few cells of a table one below the other, as high as the columns that they read are many.
+
+    None for many cells, or if the variables are no columns.
+    """
+    if not all(cell.columns for cell in cells) or len(cells) > COLUMN:
+        return None
+    row = min(CELL, SIDE / num_columns)
+    heights = [max(cell.columns, round(CELL / row)) for cell in cells]
+    if sum(heights) * row > 2 * SIDE:
+        return None
+    places = tuple((0, sum(heights[:at]), 1, height) for at, height in enumerate(heights))
+    return Shape(places, (1, sum(heights)), (WIDE, row))
 
 
 def _rows(count: int) -> Shape:
@@ -257,4 +276,5 @@ def _line(cells: Sequence[Cell], grid: Grid) -> Shape | None:
     if len(ends) > MAX_LANES:
         return None
     ordered = tuple(places[i] for i in range(len(cells)))
-    return Shape(ordered, (len(ends), last - first), (CELL, row), first * row, (grid.width - last) * row)
+    wide = WIDE if len(ends) == 1 and cells[0].columns else CELL
+    return Shape(ordered, (len(ends), last - first), (wide, row), first * row, (grid.width - last) * row)

@@ -6,12 +6,22 @@ Questions and reasons come from the matcher; the trace has them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription, type_title
-from explorer.views.hulls import Stop, near_miss_nodes, stops_of
+from explorer.trace import (
+    MatchFound,
+    MatchLost,
+    MatchRefused,
+    Refusal,
+    RefusalKind,
+    RuleDescription,
+    is_waivable,
+    type_title,
+)
+from explorer.views.hulls import Stop, near_miss_nodes, stops_of, trivial_misses
 from explorer.views.index import TraceIndex, cached, owner
+from explorer.views.plates.pins import add_answers, offer_answers
 from explorer.views.plates.plate_words import WHOLE
 from explorer.views.sentences import titles_of
-from explorer.views.words import ordinal
+from explorer.views.words import plural
 from explorer_widgets.schema import (
     AttemptView,
     EntryView,
@@ -54,7 +64,8 @@ class _Place:
 def lens_hulls(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[HullView], list[HullView]]:
     """Return the hulls of the state before a step with their lenses, and the hulls of near misses of other patterns."""
     drawn, others = stops_of(index, step, pattern)
-    places = _places([*drawn, *others], is_cut=bool(index.step(step).refusals_over))
+    trivial = trivial_misses(index, step, pattern)
+    places = _places([*drawn, *others], trivial, is_cut=bool(index.step(step).refusals_over))
     with_lens = [
         [_with_lens(index, step, stop, places[stop.view["id"]]) for stop in stops] for stops in (drawn, others)
     ]
@@ -65,8 +76,11 @@ def _with_lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> HullV
     return {**stop.view, "lens": _lens(index, step, stop, place)}
 
 
-def _places(stops: Sequence[Stop], is_cut: bool) -> dict[str, _Place]:
-    """Return the place of each stop by the id of its hull; `is_cut`: there were more near misses than were kept."""
+def _places(stops: Sequence[Stop], trivial: int, *, is_cut: bool) -> dict[str, _Place]:
+    """Return the place of each stop by the id of its hull; `is_cut`: there were more near misses than were kept.
+
+    `trivial` attempts ended at the first type.
+    """
     found: dict[str, _Place] = {}
     misses = [stop for stop in stops if stop.view["kind"] == "near-miss"]
     matches = [stop for stop in stops if stop.view["kind"] != "near-miss"]
@@ -76,6 +90,8 @@ def _places(stops: Sequence[Stop], is_cut: bool) -> dict[str, _Place]:
             count = len(stop.attempts)
             cut = f" (the first {shown:,} one by one)" if count > shown else ""
             words = f"stop {number:,} of {len(alike):,}: {stop.view['label']}{cut}"
+            if trivial and alike is misses:
+                words += f". Not shown: {plural(trivial, 'attempt')} at layers of another type"
             found[stop.view["id"]] = _Place(noun, first, total, is_cut and alike is misses, words)
             first += count
     return found
@@ -87,9 +103,8 @@ def _lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> LensView:
         attempts = [
             _near_miss(index, step, miss) for miss in stop.attempts[:MAX_NEAR_MISSES] if isinstance(miss, MatchRefused)
         ]
-        rule = first.refusal.pattern
         return {
-            "rule": rule,
+            "rule": first.refusal.pattern,
             "count": len(stop.attempts),
             "attempts": attempts,
             "noun": place.noun,
@@ -98,6 +113,7 @@ def _lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> LensView:
             "at_least": place.at_least,
             "stop": place.stop,
             "sign": _sign(first.refusal),
+            "can_ask": is_waivable(first),
         }
     lost = index.step(step).lost
     conflicts = {one.winner: one for one in reversed(lost)} | {one.loser: one for one in lost}
@@ -168,7 +184,7 @@ def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
     reason = refusal.reason if where else refusal.describe("#")
     view: AttemptView = {
         "cells": cells,
-        "verdict": f"It stops at its {ordinal(refusal.entry + 1)} entry{where}: {reason}.",
+        "verdict": f"It stops at {len(rule.entries) - refusal.entry}{where}: {reason}.",
     }
     question = _position(rule, refusal)
     if question is not None:
@@ -232,9 +248,9 @@ def _rule(index: TraceIndex, name: str) -> RuleView:
             "title": type_title(entry),
             "kind": _kinds(index).get(entry, "operator"),
             "questions": questions,
-            "place": ordinal(number),
+            "place": str(len(rule.entries) - number),
         }
-        for number, (entry, questions) in enumerate(zip(rule.entries, _questions(rule), strict=True), start=1)
+        for number, (entry, questions) in enumerate(zip(rule.entries, _questions(rule), strict=True))
     ]
     return {"name": name, "meaning": rule.doc, "finds": finds, "makes": _makes(index, name)}
 
@@ -278,20 +294,23 @@ def add_what_ifs(index: TraceIndex, view: PictureView, near_misses: str | None =
     `near_misses` is the pattern with drawn near misses, `only` the id of a single hull. Pictures without a rule
     lens do not change.
     """
+    add_answers(index, view, only)
     lenses = _lenses(view)
     wanted = lenses if only is None else {name: lens for name, lens in lenses.items() if name == only}
     if not wanted:
         return
     for stop in (stop for stops in stops_of(index, view["step"], near_misses) for stop in stops):
         first, lens = stop.attempts[0], wanted.get(stop.view["id"])
-        if isinstance(first, MatchRefused) and lens is not None:
+        if isinstance(first, MatchRefused) and lens is not None and index.trace.has_what_if(first):
             lens["what_if"] = _what_if(index, view["step"], first)
 
 
-def offer_what_ifs(view: PictureView) -> None:
-    """Let a reader ask what the rules of the near misses of a picture would match."""
-    for lens in _lenses(view).values():
-        lens["what_if"] = {"text": "", "matches": []}
+def offer_what_ifs(index: TraceIndex, view: PictureView) -> None:
+    """Let a reader ask what the rules of the near misses of a picture would match, where there is an answer."""
+    offer_answers(index, view)
+    for lens in _lenses(view).values() if index.trace.can_search else ():
+        if lens.get("can_ask"):
+            lens["what_if"] = {"text": "", "matches": []}
 
 
 def _lenses(view: PictureView) -> dict[str, LensView]:

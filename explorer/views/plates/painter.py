@@ -18,16 +18,37 @@ from explorer.views.plates.drawing import (
     stage_of,
     wiring_of,
 )
+from explorer.views.plates.extent import extent_of
 from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
+from explorer.views.plates.pins import pin_views
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
-from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
+from explorer.views.plates.times import (
+    PlateTimes,
+    half_bars,
+    legend_of_times,
+    missing_note,
+    plate_times,
+    roof_text,
+    time_of,
+)
 from explorer.views.request import Request
+from explorer.views.swatches import HELD
 from explorer.views.words import BADGE_TEXTS, MISSED_FOLD, OUTPUT, legend_items
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import ColourBy, EdgeView, HullView, LegendItem, LookView, Mode, NodeView, PictureView
+from explorer_widgets.schema import (
+    ColourBy,
+    EdgeView,
+    HullView,
+    LegendItem,
+    LookView,
+    Mode,
+    NodeView,
+    PictureView,
+    PlateView,
+)
 from explorer_widgets.theme import KINDS
 
 
@@ -79,6 +100,9 @@ class PlatesPainter:
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
+        if shown == "after" and request.trial is None:
+            view["pins"] = pin_views(index, step, at, view, places)
+        view["extent"] = extent_of(view, places, stage)
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
@@ -86,11 +110,11 @@ class PlatesPainter:
         """Return entries for times, for cells and their lines, and those for hulls and badges."""
         signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
-        coloured = request.colour_by not in KIND_COLOURS
-        times = legend_of_times(_times(request, request.state_step(shown)))
-        plates = plates_legend(view["nodes"], view["edges"], coloured)
+        times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
+        plates = plates_legend(view["nodes"], view["edges"], view["looks"])
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
-        return [*times, *plates, *shared, *legend_items(missed)]
+        held = (any(pin["strokes"] for pin in view.get("pins", [])), "line", HELD, "", "keeps layers apart")
+        return [*times, *plates, *shared, *legend_items(missed, held)]
 
     def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
         """Return plates, lines and outlines."""
@@ -104,11 +128,11 @@ def _add_plates(request: Request, nodes: Sequence[NodeView], at: int, *, marked:
     plates = {plate.id: plate for plate in plates_of(index, at).plates}
     for node in nodes:
         node["plate"] = plate_view(index, step, node["id"], at=at, near_misses=request.near_misses, marked=marked)
-        bars = half_bars(plates[node["id"]], times)
+        bars = half_bars(plates[node["id"]], times, request.full_ms)
         if bars:
             node["plate"]["times"] = bars
-            reached = roof_text(plates[node["id"]], times)
-            node["plate"]["calls"] = ", ".join(filter(None, (node["plate"]["calls"], reached)))
+            told = (time_of(plates[node["id"]], times), roof_text(plates[node["id"]], times))
+            node["plate"]["calls"] = ", ".join(filter(None, (node["plate"]["calls"], *told)))
 
 
 def _with_fill(hull: HullView, colour_by: ColourBy) -> HullView:
@@ -133,23 +157,38 @@ def _spots_before(request: Request) -> dict[str, Spot]:
     }
 
 
-def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured: bool) -> list[LegendItem]:
-    """Return the legend of a picture; `coloured` says whether cells have the colours of something but their kind."""
+def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView]) -> list[LegendItem]:
+    """Return the legend of a picture: of its kinds only those whose colours it has."""
     plates = [node["plate"] for node in nodes if "plate" in node]
-    kinds = {node["kind"] for node in nodes}
+    kinds = {node["kind"] for node in nodes if looks[node["look"]]["fill"] == node["kind"]}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
     return legend_items(
-        *((not coloured and name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
+        *((name in kinds, "cell", name, "", kind.words) for name, kind in KINDS.items()),
         (any(plate["gap"] for plate in plates), "cell", "apart", "", "apart: each is a call"),
-        (any(not plate["gap"] for plate in plates), "cell", "folded", "", "closed up: slices of one call"),
-        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a separate call"),
+        (
+            any(not plate["gap"] for plate in plates),
+            "cell",
+            "folded",
+            "",
+            "closed up: slices of one call",
+        ),
+        (any(map(_has_gaps, plates)), "cell", "pale", "", "pale: no slice here"),
+        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a layer not folded"),
         (
             any(edge["read"] and not edge["copied_bytes"] for edge in edges),
             "line",
             "viewLine",
             "",
-            "read as a view, nothing is copied",
+            "read by a folded layer: no copy",
         ),
-        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
+        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by a folded layer: copied"),
+        (any("port" in edge for edge in edges), "line", "port", "", "a line goes on at the same number"),
         *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
     )
+
+
+def _has_gaps(plate: PlateView) -> bool:
+    """Return whether the slices of one call leave parts of its sheets free."""
+    places = list(zip(*[iter(plate["places"])] * 4, strict=True))
+    across, down = max(x + width for x, _, width, _ in places), max(y + height for _, y, _, height in places)
+    return plate["gap"] == 0 and sum(width * height for _, _, width, height in places) < across * down

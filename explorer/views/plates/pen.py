@@ -70,11 +70,14 @@ def round_rectangle(rect: Rect, radius: float) -> str:
     )
 
 
-def curve(one: Rect, other: Rect, bend: float) -> str:
-    """Return a curve from the right side of one area to the left side of another."""
+def curve(one: Rect, other: Rect, bend: float, turns: Sequence[float] = ()) -> str:
+    """Return a curve from the right side of one area to the left side of another, which bends between two turns."""
     x1, y1, x2, y2 = one[0] + one[2], one[1] + one[3] / 2, other[0], other[1] + other[3] / 2
-    by = max(bend, abs(x2 - x1) / 2)
-    return f"M{_points([(x1, y1)])}C{_points([(x1 + by, y1), (x2 - by, y2), (x2, y2)])}"
+    start, end = (max(x1, turns[0]), min(x2, turns[1])) if turns else (x1, x2)
+    by = max(bend, abs(end - start) / 2)
+    out = f"L{_points([(start, y1)])}" if start > x1 else ""
+    into = f"L{_points([(x2, y2)])}" if end < x2 else ""
+    return f"M{_points([(x1, y1)])}{out}C{_points([(start + by, y1), (end - by, y2), (end, y2)])}{into}"
 
 
 def polyline(points: Sequence[Sequence[float]], radius: float) -> str:

@@ -1,5 +1,6 @@
 """Plates as SVG elements, for images and saved notebooks: the same list as `widgets/js/scenes/plates.js` draws."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -8,6 +9,7 @@ from math import log2
 from explorer.views.graph_painter import hull_element, tag_element, tag_width
 from explorer.views.lines import Place, overlap
 from explorer.views.looks import css
+from explorer.views.marks import mark_text
 from explorer.views.plates.pen import (
     STYLE as LABEL_STYLE,
     Rect,
@@ -24,11 +26,13 @@ from explorer.views.plates.pen import (
 )
 from explorer.views.plates.plate_words import MAX_LINES
 from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PlateView
+from explorer_widgets.schema import EdgeView, HullView, LinkView, NodeView, PictureView, PinView, PlateView, PortView
 
-CELL, SHEETS, READ = PLATES["cell"], PLATES["sheets"], PLATES["read"]
+CELL, SHEETS, READ, PORT = PLATES["cell"], PLATES["sheets"], PLATES["read"], PLATES["port"]
 MIDDLE = 0.36
 """Distance from the middle of a number down to its baseline, in parts of its size."""
+DIGIT, BESIDE = 0.64, 0.4
+"""The width of a digit, and the least room beside a number, in parts of its size; as in `paint.js`."""
 CELL_STYLE = f".x-view text.x-number{{font-size:{CELL['number']:g}px;text-anchor:middle}}\n"
 
 LOOK = PLATES["tag"]
@@ -45,7 +49,9 @@ LINK_STYLE = (
     f"stroke-dasharray:{' '.join(map(str, PLATES['link']['dash']))};stroke-linecap:round}}\n"
 )
 
-STYLE = CELL_STYLE + LABEL_STYLE + LINK_STYLE
+PORT_STYLE = f".x-view text.x-port-number{{font-size:{PORT['text']:g}px;text-anchor:middle;fill:var(--fg)}}\n"
+
+STYLE = CELL_STYLE + LABEL_STYLE + LINK_STYLE + PORT_STYLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class Tag:
 
 def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     """Return the elements of a picture of plates, lowest first."""
-    rects = {node["id"]: _corner(place) for node, place in zip(view["nodes"], places, strict=True)}
+    rects = {node["id"]: corner_of(place) for node, place in zip(view["nodes"], places, strict=True)}
     plates = [(node, node["plate"]) for node in view["nodes"] if "plate" in node]
     cells = {node["id"]: cells_of(plate, rects[node["id"]]) for node, plate in plates}
     labels = {node["id"]: words_of(node, plate, rects[node["id"]]) for node, plate in plates}
@@ -68,10 +74,13 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     return [
         *line_elements(view["edges"], rects, cells),
         *(plate_elements(node, plate, rects[node["id"]], cells[node["id"]], view) for node, plate in plates),
+        *map(_pin_lines, view.get("pins", [])),
         *(hull_element(hull, tint=PLATES["tint"]) for hull in view["hulls"]),
         *(element for node, plate in plates for element in _label(plate, rects[node["id"]], labels[node["id"]], tags)),
         *link_elements(view.get("links", [])),
+        *port_elements(view["nodes"], view["edges"]),
         *tag_elements(view["hulls"], tags),
+        *map(_pin, view.get("pins", [])),
     ]
 
 
@@ -80,7 +89,8 @@ def _label(plate: PlateView, rect: Rect, words: Sequence[Words], tags: Sequence[
     return [*bar_elements(plate, rect), *(one.element() for one in seen_words(words, tags))]
 
 
-def _corner(place: Place) -> Rect:
+def corner_of(place: Place) -> Rect:
+    """Return left, top, width and height."""
     x, y, width, height = place
     return x - width / 2, y - height / 2, width, height
 
@@ -107,18 +117,56 @@ def _line(
     edge: EdgeView, rects: Mapping[str, Rect], cells: Mapping[str, Sequence[Rect]], *, each: bool, few: bool
 ) -> str:
     sources, targets, pairs = cells[edge["source"]], cells[edge["target"]], edge.get("pairs", [])
+    turns = edge.get("turns", [])
     width = min(READ["most"], READ["many"] + READ["more"] * log2(max(1, edge["count"])))
+    if "port" in edge:
+        return ""
     if "points" in edge:
         d = polyline(edge["points"], READ["corner"])
     elif each and pairs:
         ends = zip(pairs[::2], pairs[1::2], strict=True)
-        d = "".join(curve(sources[source], targets[target], READ["bend"]) for source, target in ends)
+        d = "".join(curve(sources[source], targets[target], READ["bend"], turns) for source, target in ends)
         width = READ["width"]
     else:
-        d = curve(rects[edge["source"]], rects[edge["target"]], READ["bend"])
-    role = "edge" if not edge["read"] else "copyLine" if edge["copied_bytes"] else "viewLine"
+        d = curve(rects[edge["source"]], rects[edge["target"]], READ["bend"], turns)
+    role = _role(edge)
     drawn = path(d, stroke=role, width=width, opacity=PLATES["reads"]["few" if few else role])
     return f"<g><title>{escape(edge['label'])}</title>{drawn}</g>" if edge["label"] else drawn
+
+
+def _role(edge: EdgeView) -> str:
+    return "edge" if not edge["read"] else "copyLine" if edge["copied_bytes"] else "viewLine"
+
+
+def port_elements(nodes: Sequence[NodeView], edges: Sequence[EdgeView]) -> list[str]:
+    """Return both ends of the lines that are cut: those of a plate have one end where they leave it."""
+    titles = {node["id"]: node["title"] for node in nodes}
+    cut: dict[str, list[tuple[EdgeView, PortView]]] = {}
+    for edge in edges:
+        if "port" in edge:
+            cut.setdefault(edge["source"], []).append((edge, edge["port"]))
+    found: list[str] = []
+    for source, lines in cut.items():
+        number, out = lines[0][1]["number"], lines[0][1]["out"]
+        counts = Counter(titles[edge["target"]] for edge, _ in lines)
+        readers = ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.items())
+        found.append(path(polyline(out, 0), stroke="edge", width=PORT["stroke"]))
+        for edge, port in lines:
+            found.append(path(polyline(port["into"], 0), stroke=_role(edge), width=PORT["stroke"]))
+            found.append(
+                _port(number, port["into"][0], _role(edge), f"{titles[edge['target']]} reads {titles[source]}")
+            )
+        found.append(_port(number, out[0], "edge", f"{titles[source]}, read by {readers}"))
+    return found
+
+
+def _port(number: int, centre: Sequence[float], role: str, text: str) -> str:
+    x, y = centre
+    return (
+        f'<g><title>{number}: {escape(text)}</title><circle cx="{short(x)}" cy="{short(y)}" r="{PORT["radius"]:g}" '
+        f'stroke-width="{PORT["stroke"]:g}" style="fill:{css("panel")};stroke:{css(role)}"/>'
+        f'<text class="x-port-number" x="{short(x)}" y="{short(y + MIDDLE * PORT["text"])}">{number}</text></g>'
+    )
 
 
 def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence[Rect], view: PictureView) -> str:
@@ -131,11 +179,12 @@ def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence
     parts = [f"<g><title>{escape(name)}</title>"]
     for by in (SHEETS["far"], SHEETS["near"]) if is_one else ():
         sheet = rectangle((left + by, top - by, width, height))
+        parts.append(path(sheet, fill="ground"))
         parts.append(path(sheet, fill=fill, opacity=SHEETS["fill"]))
         parts.append(path(sheet, stroke="fg", opacity=SHEETS["stroke"]))
     parts += _cells(cells, fill, is_outlined="hatch" in look or not is_one, is_one=is_one)
     for area, layer in zip(cells, plate["cells"], strict=True):
-        if min(area[2:]) > CELL["numbered"] * CELL["number"] and layer >= 0:
+        if layer >= 0 and _has_number(area, layer):
             parts.append(_number(area, layer, ink))
     if is_one:
         parts.append(path(rectangle(rect), stroke="fg", width=PLATES["frame"]))
@@ -166,6 +215,11 @@ def _cells(cells: Sequence[Rect], fill: str, *, is_outlined: bool, is_one: bool)
         alike.setdefault(side > CELL["parted"] * (1 if is_outlined else 2), []).append(d)
     role, width = ("kept", CELL["stroke"]) if is_outlined else ("ground", CELL["slice"])
     return [path("".join(ds), fill=fill, stroke=role if drawn else "", width=width) for drawn, ds in alike.items()]
+
+
+def _has_number(area: Rect, layer: int) -> bool:
+    wide = DIGIT * len(str(layer)) + BESIDE
+    return min(area[2:]) > CELL["numbered"] * CELL["number"] and area[2] > wide * CELL["number"]
 
 
 def _number(area: Rect, layer: int, ink: str) -> str:
@@ -222,6 +276,17 @@ def seen_words(words: Sequence[Words], tags: Sequence[Tag]) -> list[Words]:
 def link_elements(links: Sequence[LinkView]) -> list[str]:
     """Return the elements of the links of a picture; a reason without a place is a tooltip only."""
     return [_link(link) for link in links]
+
+
+def _pin_lines(pin: PinView) -> str:
+    """Return the lines that keep layers apart, and the one from the nearest plate to the pin."""
+    return "".join(map(mark_text, (*pin["strokes"], *pin["leader"])))
+
+
+def _pin(pin: PinView) -> str:
+    x, y = pin["box"][:2]
+    title = f"<title>{escape(pin['reason'])}</title>"
+    return f'<g transform="translate({x:g} {y:g})">{title}<g>{"".join(map(mark_text, pin["marks"]))}</g></g>'
 
 
 def _link(link: LinkView) -> str:

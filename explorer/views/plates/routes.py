@@ -3,16 +3,18 @@
 All lines from one plate share a lane of each channel, and all lines to one plate share a lane in front of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from explorer.views.plates.cells import Pairs
+from explorer.views.plates.cells import Ends, Pairs
 from explorer.views.plates.channels import APART, Name, Wire, assign_lanes, overlap
 from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
+from explorer.views.plates.ports import SIDES, Side, cut_ends, place_ports, port_room, port_x
+from explorer_widgets.schema import PortView
 
 NEAR, FAR = 6.0, 16.0
 """Smallest and largest distance of vertical lanes from the columns next to them, and from the edge of the drawing."""
@@ -20,8 +22,6 @@ FIRST, LANE = 9.0, 6.0
 """Distance of the lowest lane above a line of plates from these, and of lanes from each other, if there is room."""
 LAST, ROOM = 5.0, 56.0
 """Distance of the highest lane from the words above, and of the lowest from the highest lane at most."""
-TOUCH = 2.0
-"""A line that is nearer to a plate than this seems to end there."""
 WORDS = (ABOVE - 8.0, BELOW - 24.0)
 """Height of the words above and below a plate; direct lines do not cross them."""
 REACH = 5.0
@@ -32,8 +32,6 @@ _T = np.linspace(0, 1, 257)
 _ACROSS, _DOWN = 1.5 * _T * (1 - _T) + _T**3, 3 * _T**2 - 2 * _T**3
 """Shares of the width and the height of a direct line, a curve that begins and ends horizontally."""
 
-Ends = tuple[int, int]
-"""Positions of the plate that is read and of the one that reads it."""
 Reads = Mapping[Ends, Pairs | None]
 """The cells that a direct line joins; None if it joins the plates."""
 Points = list[list[float]]
@@ -46,24 +44,41 @@ Rect = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The plates with room for all lanes, and the corners of indirect lines and links."""
+    """The plates with room for all lanes, the ways of lines and links, and the ends of lines that are cut."""
 
     stage: Stage
     lines: Mapping[Ends, Points]
+    ports: Mapping[Ends, PortView]
+    turns: Mapping[Ends, list[float]]
+    """Where direct lines begin and end to bend: beside the words of their columns."""
     links: Sequence[Points]
 
 
-def wire_plates(stage: Stage, reads: Reads, links: Sequence[Ends] = ()) -> Wiring:
-    """Lead the lines that are not direct, and links between plates that are not read, along channels."""
-    columns = _Columns(stage)
-    ways = {ends: columns.way(ends) for ends in sorted(reads) if not columns.is_direct(ends, reads[ends])}
-    linked = [columns.link(ends, number) for number, ends in enumerate(links)]
+def wire_plates(stage: Stage, reads: Reads, links: Sequence[Ends] = (), columns: Sequence[int] | None = None) -> Wiring:
+    """Lead the lines that are not direct, and links between plates that are not read, along channels.
+
+    With `columns` of the plates, lines that would run backwards or pass many of them are cut.
+    """
+    cut = cut_ends(columns, stage.line_of, reads) if columns else frozenset[Ends]()
+    plan = _Columns(stage, cut)
+    drawn = sorted(reads.keys() - cut)
+    ways = {ends: plan.way(ends) for ends in drawn if not plan.is_direct(ends, reads[ends])}
+    linked = [plan.link(ends, number) for number, ends in enumerate(links)]
     ports = {ends: _routed_ends(stage, ends, reads[ends]) for ends in ways}
     linked_ports = [_link_port(stage, ends) for ends in links]
     together = [*zip(ways.values(), ports.values(), strict=True), *zip(linked, linked_ports, strict=True)]
-    lanes = _Lanes(columns, together)
+    lanes = _Lanes(plan, together)
     points = [lanes.corners(way, port) for way, port in together]
-    return Wiring(lanes.roomy(), dict(zip(ways, points, strict=False)), points[len(ways) :])
+    roomy = lanes.roomy()
+    taken: dict[Side, list[float]] = {side: [] for ends in cut for side in zip(ends, SIDES, strict=True)}
+    for ends in drawn:
+        for end, side in zip(ends, SIDES, strict=True):
+            if (end, side) in taken:
+                line = _direct_ends(roomy, ends, None if ends in ways else reads[ends])
+                taken[end, side] += np.unique(_heights(line, port_x(roomy.placed[end], side))).tolist()
+    turns = {ends: _turns(roomy, ends) for ends in drawn if ends not in ways}
+    cuts = place_ports(roomy, cut, taken)
+    return Wiring(roomy, dict(zip(ways, points, strict=False)), cuts, turns, points[len(ways) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,7 @@ class _Way:
 class _Columns:
     """The columns of each line of plates, and what is between two plates."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, cut: Collection[Ends]) -> None:
         self.stage = stage
         sides: dict[int, set[tuple[float, float]]] = {line: set() for line in range(len(stage.tops))}
         for line, placed in zip(stage.line_of, stage.placed, strict=True):
@@ -91,13 +106,22 @@ class _Columns:
         self.plates: dict[tuple[int, int], list[Placed]] = {}
         for line, column, placed in zip(stage.line_of, self.of, stage.placed, strict=True):
             self.plates.setdefault((line, column), []).append(placed)
+        self.ported: dict[tuple[int, int, str], float] = {}
+        """How far the ends of lines that are cut reach beyond the sides of columns."""
+        for ends in cut:
+            for end, side in zip(ends, SIDES, strict=True):
+                at = stage.line_of[end], self.of[end], side
+                self.ported[at] = max(self.ported.get(at, 0.0), port_room(stage.placed[end], side))
 
     def bounds(self, channel: Channel) -> tuple[float, float]:
         """Return the left and the right side of a vertical channel."""
         line, number = channel
         sides = self.sides[line]
         left = sides[number - 1][1] if number else 0.0
-        return left, sides[number][0] if number < len(sides) else self.stage.width
+        right = sides[number][0] if number < len(sides) else self.stage.width
+        wanted = self.ported.get((line, number - 1, "out"), 0.0), self.ported.get((line, number, "into"), 0.0)
+        share = min(1.0, max(0.0, right - left - 2 * FAR) / max(1.0, sum(wanted)))
+        return left + share * wanted[0], right - share * wanted[1]
 
     def middle(self, channel: Channel) -> float:
         """Return the middle of a vertical channel; for the last one, a point near its column."""
@@ -111,13 +135,7 @@ class _Columns:
         first, behind = (self.of[end] for end in ends)
         if line != last or first >= behind:
             return False
-        own = [stage.placed[end] for end in ends]
-        obstacles = [
-            _obstacle(placed, has_words=first < at < behind)
-            for at in range(first, behind + 1)
-            for placed in self.plates[line, at]
-            if all(placed is not one for one in own)
-        ]
+        obstacles = [_obstacle(placed) for at in range(first + 1, behind) for placed in self.plates[line, at]]
         return not obstacles or not _meets_any(_direct_ends(stage, ends, pairs), obstacles)
 
     def way(self, ends: Ends) -> _Way:
@@ -260,13 +278,25 @@ _Port = tuple[tuple[float, float], tuple[float, float]]
 
 
 def _direct_ends(stage: Stage, ends: Ends, pairs: Pairs | None) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return x and y at the right of what is read, and at the left of what reads it, for each direct line."""
+    """Return x and y where each direct line begins to bend, and where it ends to."""
     one, other = (stage.placed[end] for end in ends)
+    (left, right) = _turns(stage, ends)
     if pairs is None:
-        return np.array([one.right]), np.array([one.middle]), np.array([other.left]), np.array([other.middle])
-    x, y, width, height = _areas(one)[pairs[:, 0]].T
-    left, top, _, down = _areas(other)[pairs[:, 1]].T
-    return x + width, y + height / 2, left, top + down / 2
+        return np.array([left]), np.array([one.middle]), np.array([right]), np.array([other.middle])
+    _, y, _, height = _areas(one)[pairs[:, 0]].T
+    _, top, _, down = _areas(other)[pairs[:, 1]].T
+    return np.full(len(pairs), left), y + height / 2, np.full(len(pairs), right), top + down / 2
+
+
+def _turns(stage: Stage, ends: Ends) -> list[float]:
+    """Return where direct lines begin to bend, and where they end to: beside the words of their columns."""
+    return [stage.placed[ends[0]].column[1], stage.placed[ends[1]].column[0]]
+
+
+def _heights(line: tuple[Floats, Floats, Floats, Floats], at: float) -> Floats:
+    """Return how far down each direct line is where it passes a position, or begins or ends."""
+    x1, y1, x2, y2 = line
+    return y1 + (y2 - y1) * np.interp((at - x1) / (x2 - x1), _ACROSS, _DOWN)
 
 
 def _areas(placed: Placed) -> Floats:
@@ -276,8 +306,8 @@ def _areas(placed: Placed) -> Floats:
 
 def _routed_ends(stage: Stage, ends: Ends, pairs: Pairs | None) -> _Port:
     """Return the ends of an indirect line: its plates, unless it stands for one direct line."""
-    x1, y1, x2, y2 = _direct_ends(stage, ends, pairs if pairs is not None and len(pairs) == 1 else None)
-    return (float(x1[0]), float(y1[0])), (float(x2[0]), float(y2[0]))
+    _, y1, _, y2 = _direct_ends(stage, ends, pairs if pairs is not None and len(pairs) == 1 else None)
+    return (stage.placed[ends[0]].right, float(y1[0])), (stage.placed[ends[1]].left, float(y2[0]))
 
 
 def _link_port(stage: Stage, ends: Ends) -> _Port:
@@ -292,19 +322,17 @@ def _side(placed: Placed) -> float:
     return placed.bottom - SIDE
 
 
-def _obstacle(placed: Placed, *, has_words: bool) -> Rect:
-    """Return left, top, right and bottom of a plate, with its words where a direct line must not cross them."""
-    if not has_words:
-        return placed.left - TOUCH, placed.top - TOUCH, placed.right + TOUCH, placed.bottom + TOUCH
+def _obstacle(placed: Placed) -> Rect:
+    """Return left, top, right and bottom of a plate with its words, which a direct line must not cross."""
     (left, right), (above, below) = placed.column, WORDS
     return left, placed.top - above, right, placed.bottom + below
 
 
 def _meets_any(ports: tuple[Floats, Floats, Floats, Floats], obstacles: Sequence[Rect]) -> bool:
     """Return whether one of the direct lines crosses one of the areas."""
-    x1, y1, x2, y2 = ports
+    x1, _, x2, _ = ports
     for left, top, right, bottom in obstacles:
-        enters, leaves = (y1 + (y2 - y1) * np.interp((x - x1) / (x2 - x1), _ACROSS, _DOWN) for x in (left, right))
+        enters, leaves = (_heights(ports, x) for x in (left, right))
         is_high, is_low = np.maximum(enters, leaves) < top, np.minimum(enters, leaves) > bottom
         if ((x1 < right) & (x2 > left) & ~is_high & ~is_low).any():
             return True

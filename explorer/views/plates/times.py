@@ -5,7 +5,7 @@ from math import fsum
 
 from explorer.timings import Estimate, PartTime
 from explorer.views.index import TraceIndex
-from explorer.views.lanes import LANES, LayerTimes, in_order, main_lane
+from explorer.views.lanes import LANES, RECORDED, LayerTimes, in_order, main_lane
 from explorer.views.layer_timings import layer_times_at
 from explorer.views.plates.cells import Plate
 from explorer.views.timing_words import roof_share_text
@@ -20,24 +20,37 @@ MAX_NAMED = 4
 
 
 def plate_times(index: TraceIndex, step: int, plates: Sequence[Plate], measured: LayerTimes) -> PlateTimes:
-    """Return the times of the plates after a step with times of all layers, measured at any step."""
+    """Return the times of the plates after a step with times of all layers, measured at any step.
+
+    A recorded lane has times of all plates or none: nobody could measure the others here.
+    """
     found: dict[str, dict[str, PartTime]] = {}
     for lane in in_order(measured):
         layers = layer_times_at(index, step, measured[lane])
-        for plate in plates:
-            if all(node in layers for node in plate.ids):
-                found.setdefault(lane, {})[plate.id] = _sum([layers[node] for node in plate.ids])
+        known = [plate for plate in plates if all(node in layers for node in plate.ids)]
+        called = {plate.id for plate in plates if plate.is_called}
+        if lane.startswith(RECORDED) and not called <= {plate.id for plate in known}:
+            continue
+        for plate in known:
+            found.setdefault(lane, {})[plate.id] = _sum([layers[node] for node in plate.ids])
     return found
 
 
-def half_bars(plate: Plate, times: PlateTimes) -> list[HalfBarView]:
-    """Return the bars of a plate, as long as its share of the longest time of the picture."""
-    longest = _longest(times)
+def half_bars(plate: Plate, times: PlateTimes, full: float) -> list[HalfBarView]:
+    """Return the bars of a plate; `full` is the milliseconds of a whole one, as on the clock."""
     return [
-        {"lane": lane, "share": of_plates[plate.id].median / longest if longest else 0.0, "text": text}
+        {"lane": lane, "share": min(1.0, of_plates[plate.id].median / full) if full else 0.0, "text": text}
         for lane, of_plates in times.items()
         if plate.id in of_plates and (text := _text(lane, plate, of_plates[plate.id].estimate))
     ]
+
+
+def time_of(plate: Plate, times: PlateTimes) -> str:
+    """Return the time of the calls of a plate in the main lane; empty if only another machine has one."""
+    lane = main_lane(times)
+    if lane is None or lane.startswith(RECORDED) or plate.id not in times[lane]:
+        return ""
+    return time_text(times[lane][plate.id].median)
 
 
 def roof_text(plate: Plate, times: PlateTimes) -> str:
@@ -49,13 +62,12 @@ def roof_text(plate: Plate, times: PlateTimes) -> str:
     return f"{roof_share_text(found.roof_ms, found.median)} of the roof"
 
 
-def legend_of_times(times: PlateTimes) -> list[LegendItem]:
-    """Return what the half bars mean, with the length of the longest."""
-    items: list[LegendItem] = [
-        {"channel": "bar", "role": lane, "sign": "", "text": f"time of the calls: {LANES[lane]}"} for lane in times
-    ]
+def legend_of_times(times: PlateTimes, full: float) -> list[LegendItem]:
+    """Return what the half bars mean, and the time of a whole one."""
+    items: list[LegendItem] = [{"channel": "bar", "role": lane, "sign": "", "text": LANES[lane]} for lane in times]
     if items:
-        items[-1]["text"] += f"; the longest bar is {time_text(_longest(times))}"
+        items[0]["text"] = f"time of the calls: {items[0]['text']}"
+        items[-1]["text"] += f"; a whole bar is {time_text(full)}"
     return items
 
 
@@ -63,10 +75,6 @@ def missing_note(nodes: Sequence[NodeView]) -> str:
     """Return which plates have no time although others have: ` Not measured: Sum, CPT.`; empty if none."""
     missing = [node["title"] for node in nodes if "plate" in node and not node["plate"].get("times")]
     return f" Not measured: {list_text(missing, MAX_NAMED)}." if 0 < len(missing) < len(nodes) else ""
-
-
-def _longest(times: PlateTimes) -> float:
-    return max((one.median for of_plates in times.values() for one in of_plates.values()), default=0.0)
 
 
 def _text(lane: str, plate: Plate, found: Estimate) -> str:

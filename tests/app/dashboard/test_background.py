@@ -9,6 +9,7 @@ from typing import Any, cast
 from explorer.app.dashboard.background import PROGRESS_SECONDS, Background, Job
 from explorer.app.dashboard.panes import values as values_pane
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.session import Session
 from tests.waiting import PATIENCE
 
 
@@ -111,7 +112,7 @@ def asked(monkeypatch: Any, run: Callable[..., Any]) -> tuple[Host, Asked]:
     workspace = Asked(host)
     monkeypatch.setattr(values_pane, "TraceIndex", lambda *_, **__: None)
     monkeypatch.setattr(values_pane, "run_values", run)
-    values_pane.run_inputs(cast(Workspace, workspace), ())
+    values_pane.run_inputs(cast(Workspace, workspace), cast(Session, workspace.session), ())
     return host, workspace
 
 

@@ -36,6 +36,7 @@ from explorer.errors import ValueRangeError
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
 from explorer.trace import TENSOR
+from explorer_widgets.dashboard import GraphPane
 from tests.waiting import PATIENCE
 
 pn.extension()
@@ -144,6 +145,23 @@ def test_why_not_opens_on_request_without_a_button() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard"))
     made.graph.request = {"name": "why-not", "n": 1}
     assert (made.tools.open_name, made.tools.buttons.value, made.tools.body.visible) == ("why-not", [], True)
+
+
+def test_why_not_takes_the_place_of_the_open_tool() -> None:
+    made = Dashboard(Library(), ViewState(circuit="blackboard"))
+    made.tools.open("pattern")
+    made.graph.request = {"name": "why-not", "n": 1}
+    assert (made.tools.open_name, made.tools.buttons.value, made.tools.body.visible) == ("why-not", [], True)
+    assert "Why not" in str(made.tools.title.object)
+
+
+def test_a_tool_closes_when_a_level_is_opened_that_it_does_not_support() -> None:
+    made = Dashboard(Library(), ViewState(circuit="blackboard"))
+    made.tools.open("pattern")
+    program = ViewState(circuit="blackboard", tensor=TensorOptions("program"))
+    made.workspace.session.open(open_state(made.workspace.library, program), program)
+    assert (made.tools.open_name, made.tools.body.visible, errors_of(made)) == ("", False, "")
+    assert "Pattern" not in made.tools.buttons.options
 
 
 def test_the_inspector_shows_costs_and_conflicts_of_a_step_without_a_selection() -> None:
@@ -410,6 +428,24 @@ def test_a_second_trace_is_shown_and_removed(workspace: Any) -> None:
     assert made.session.state.other.other is None
     made.show_other(None)
     assert (made.other, made.session.state.other) == (None, None)
+
+
+@pytest.mark.parametrize(("named", "shown"), [(7, 7), (0, 3)])
+def test_a_link_may_name_the_step_of_the_second_trace_which_else_begins_at_that_of_the_first(
+    named: int, shown: int
+) -> None:
+    made = Dashboard(Library(), ViewState(circuit="digits", step=3))
+    other = ViewState(circuit="digits", options=CompilerOptions(disable=("CategoricalLogSoftmax",)), step=named)
+    made.workspace.show_other(Session(open_state(made.workspace.library, other), other))
+    assert made.workspace.other is not None
+    assert (made.workspace.session.step, made.workspace.other.step) == (3, shown)
+    known = made.workspace.session.state.other
+    assert known is not None
+    assert known.step == shown
+    left, right = (part.options for part in made.graphs if isinstance(part, GraphPane))
+    assert (left["main"], right["main"], right["requests"]) == (True, False, [])
+    made.tools.open("compare")
+    assert [part.options["tool"] for part in made.graphs if isinstance(part, GraphPane)] == [True, False]
 
 
 def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:

@@ -92,6 +92,15 @@ def test_everything_is_drawn_initially(opened: Opened) -> None:
     assert len(numbers) == len(host.picture["nodes"])
 
 
+def test_the_camera_of_a_trace_is_not_that_of_the_next(opened: Opened) -> None:
+    session, host = Session(opened, ViewState(step=3)), Host()
+    GraphLink(session, host)
+    session.go(4)
+    assert host.view["zoom"] == {"k": 2}
+    session.open(opened, ViewState())
+    assert host.view["zoom"] is None
+
+
 def test_the_weights_are_sent_on_request(linked: Linked) -> None:
     _, host, _ = linked
     assert host.living is None

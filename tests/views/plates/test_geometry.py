@@ -64,7 +64,7 @@ def test_the_gallery(name, grid):
 def test_levels_move_apart_for_longer_words_if_the_page_has_the_room():
     crowded = min(placed.room for placed in stage_of(index_of("conflict"), 0).placed)
     spread = min(placed.room for placed in stage_of(index_of("hmm"), 3).placed)
-    assert spread == crowded + MAX_SPREAD
+    assert crowded < spread <= crowded + MAX_SPREAD
 
 
 def test_words_that_do_not_fit_are_broken_at_a_space():

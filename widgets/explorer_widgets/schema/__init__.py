@@ -43,11 +43,16 @@ from explorer_widgets.schema.details import (
     SectionView as SectionView,
 )
 from explorer_widgets.schema.film import (
+    ClockLaneView as ClockLaneView,
+    ClockLensView as ClockLensView,
+    ClockView as ClockView,
     FrameView as FrameView,
     GuessView as GuessView,
+    RaceView as RaceView,
     SceneName as SceneName,
     SceneView as SceneView,
     SmallPlateView as SmallPlateView,
+    StairView as StairView,
     StepView as StepView,
     ThumbnailPlateView as ThumbnailPlateView,
     ThumbnailView as ThumbnailView,
@@ -70,19 +75,21 @@ from explorer_widgets.schema.living import (
     LivingVariableView as LivingVariableView,
     LivingView as LivingView,
 )
+from explorer_widgets.schema.marks import MarkView as MarkView
 from explorer_widgets.schema.picture import (
     ActionView as ActionView,
     EdgeView as EdgeView,
     HullView as HullView,
     LegendItem as LegendItem,
     LookView as LookView,
-    MarkView as MarkView,
     NodeView as NodeView,
     PictureStateView as PictureStateView,
     PictureView as PictureView,
+    PortView as PortView,
     SignView as SignView,
     TableView as TableView,
 )
+from explorer_widgets.schema.pins import PinKind as PinKind, PinView as PinView
 from explorer_widgets.schema.plates import (
     BadgeView as BadgeView,
     HalfBarView as HalfBarView,

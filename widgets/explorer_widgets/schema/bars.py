@@ -2,7 +2,8 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from explorer_widgets.schema.picture import MarkView, TableView
+from explorer_widgets.schema.marks import MarkView
+from explorer_widgets.schema.picture import TableView
 
 
 class BarView(TypedDict):

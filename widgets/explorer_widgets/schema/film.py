@@ -39,6 +39,72 @@ class FrameView(TypedDict):
     """Why devices of this machine have no times, if others have."""
 
 
+class StairView(TypedDict):
+    """A measured time on the clock, or a number of calls where nothing was measured."""
+
+    step: int
+    share: float
+    """Of the full width: 0 to 1."""
+    text: str
+    """The time: `6.36 ms`."""
+    about: str
+    """What it is the time of, its interval, and how it compares with the original."""
+    gain: NotRequired[str]
+    """Compared with the original, in few words: `3.6x faster`, `no clear difference`."""
+    backend: NotRequired[str]
+    """The backend, if it is a time of the kernels of `fast()`, not of the layers."""
+    certified: NotRequired[str]
+    """How many rows the backend certified: `✓ 256 rows certified`."""
+
+
+class ClockLaneView(TypedDict):
+    """The times of one device of one machine."""
+
+    lane: str
+    name: str
+    """The device: `CPU`."""
+    machine: str
+    """Whose it is: `NVIDIA H200, recorded 2026-11-27`."""
+    about: str
+    """The conditions: versions, what was run, the batch."""
+    stairs: list[StairView]
+    """In the order of the steps."""
+
+
+class ClockLensView(TypedDict):
+    """A part of the clock at a larger scale."""
+
+    factor: int
+    words: str
+    """`20 times as wide: the full width is 1.21 ms`."""
+
+
+class RaceView(TypedDict):
+    """A race of the original circuit and a later one."""
+
+    seconds: float
+    """How long the full width lasts."""
+    words: str
+    """`200 times slower than in reality`."""
+
+
+class ClockView(TypedDict):
+    """The times of all measured steps of a trace on one scale, which no step changes."""
+
+    scale: str
+    """What the full width is: `Full width: 24.2 ms, the original circuit`."""
+    lanes: list[ClockLaneView]
+    """CPU above, CUDA below."""
+    lens: NotRequired[ClockLensView]
+    """If the last step is a sliver."""
+    race: NotRequired[RaceView]
+    """If times were measured."""
+    unmeasured: NotRequired[str]
+    """If this machine has no times: `This CPU: not measured yet`."""
+    note: NotRequired[str]
+    """Which devices have no times, and why."""
+
+
 class ThumbnailPlateView(TypedDict):
     """A plate of a thumbnail."""
 
@@ -108,8 +174,12 @@ class StepView(TypedDict):
     """Number of layers, each slice of a folded one included."""
     matches: int
     near_misses: int
+    near_stops: NotRequired[int]
+    """Those that are shown one by one: not the attempts that ended at the first type."""
     seconds: float
     frame: NotRequired[FrameView]
     """Its frame in the film, if it has one."""
+    clock: NotRequired[ClockView]
+    """Only the first step has one: the clock of the whole trace."""
     scenes: NotRequired[list[SceneView]]
     """The scenes of the story that show it, in their order."""

@@ -17,7 +17,7 @@ class EntryView(PartView):
 
     questions: list[str]
     place: str
-    """Its place in the pattern: `1st`, which does not read as a count."""
+    """Its number in the order of the picture: `1` is nearest to the inputs."""
 
 
 class RuleView(TypedDict):
@@ -53,7 +53,7 @@ class AttemptView(TypedDict):
 
 
 class WhatIfView(TypedDict):
-    """The answer to "What if it were not so?" beside a near miss: a question is answered otherwise."""
+    """The answer to "What if this check had passed?" beside a near miss: a question is answered otherwise."""
 
     text: str
     """Empty if the host answers on request: `what-if:` and the id of the hull."""
@@ -82,6 +82,8 @@ class LensView(TypedDict):
     """The verdict of all attempts, if they have the same."""
     sign: NotRequired[str]
     """A few words for the layer that refused: `feeds 2 or more layers`."""
+    can_ask: NotRequired[bool]
+    """Whether a live trace can answer what the rule would match if they were not refused."""
     what_if: NotRequired[WhatIfView]
     """Only of near misses, where the host adds it: what the rule would match if they were not refused here."""
     saved: NotRequired[int]

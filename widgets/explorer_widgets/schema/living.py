@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-LivingKind = Literal["table", "gaussian", "constant", "sum", "product"]
+LivingKind = Literal["table", "gaussian", "normal", "exponential", "laplace", "histogram", "constant", "sum", "product"]
 
 
 class LivingLayerView(TypedDict):
@@ -14,10 +14,14 @@ class LivingLayerView(TypedDict):
     units: int
     at: int
     """Where its numbers begin. `table`: (O, states) logarithms of the value for each state. `gaussian`: (3, O) means,
-    standard deviations, and logarithms of the integral. `constant`: (O,) logarithms. `sum`: (O, H*I) logarithms of
-    weights."""
-    variable: NotRequired[int]
-    """The variable of an input layer."""
+    standard deviations, and logarithms of the integral. `normal`, of V variables: (O, 2 V + V (V-1) / 2) means,
+    standard deviations given the variables before, and the slopes on these, row by row. `exponential`: (1, O) means.
+    `laplace`: (2, O) locations and scales. `histogram`: (O, bins) logarithms of probabilities. `constant`: (O,)
+    logarithms. `sum`: (O, H*I) logarithms of weights."""
+    variables: NotRequired[list[int]]
+    """The variables of an input layer: several of a `normal` one, none of a constant."""
+    edges: NotRequired[list[float]]
+    """The edges of the bins of a histogram, ascending."""
     reads: NotRequired[list[int]]
     """(O, H) the unit of each input that a unit of a product reads; by default the one of its own number."""
 
@@ -30,6 +34,11 @@ class LivingVariableView(TypedDict):
     """Its number of values, which are 0, 1, ...; 0 for a real number."""
     span: list[float]
     """The least and the largest value that are told apart in a picture."""
+    labels: list[str]
+    """The names of its values if they are categories, else empty."""
+    zero: float
+    unit: float
+    """A value v of a number is `zero` + `unit` v in the table."""
 
 
 class LivingExampleView(TypedDict):

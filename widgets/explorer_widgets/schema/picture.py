@@ -4,6 +4,8 @@ from typing import Literal, NotRequired, TypedDict
 
 from explorer_widgets.schema.buffers import BuffersView, RecordedBuffersView
 from explorer_widgets.schema.lens import LensView, RuleView
+from explorer_widgets.schema.marks import MarkView
+from explorer_widgets.schema.pins import PinView
 from explorer_widgets.schema.plates import BadgeView, LinkView, PlateView
 from explorer_widgets.schema.score import ScoreView
 from explorer_widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
@@ -63,6 +65,15 @@ class NodeView(TypedDict):
     """Only in the grouping `plates`."""
 
 
+class PortView(TypedDict):
+    """The two ends of a line between plates that is cut, each as the centre of its port and the point at its plate."""
+
+    number: int
+    """Lines of one plate have the same number."""
+    out: list[list[float]]
+    into: list[list[float]]
+
+
 class EdgeView(TypedDict):
     """An arrow from an input to its user."""
 
@@ -81,6 +92,10 @@ class EdgeView(TypedDict):
     the facing sides of its boxes; between plates, it joins cells. Between plates, [x, y] is a corner."""
     label_at: NotRequired[list[float]]
     """The middle of the label, [x, y]; without it there is no room for the label."""
+    turns: NotRequired[list[float]]
+    """Between plates: where a line without points begins to bend, and where it ends to, [x, x]."""
+    port: NotRequired[PortView]
+    """Between plates: instead of a line that would run backwards or pass many plates."""
     pairs: NotRequired[list[int]]
     """Between plates: which cell is read by which, as numbers of cells (source, target, source, target, ...)."""
 
@@ -101,19 +116,6 @@ class HullView(TypedDict):
     """The line around its boxes, as an SVG path."""
     tag: NotRequired[list[float]]
     """The upper left corner of its name, [x, y]; without it the name is not drawn."""
-
-
-class MarkView(TypedDict):
-    """An SVG element with its other attributes by name; `fill` and `stroke` are roles, `none`, or `url(#pattern)`.
-
-    On an axis, `from` and `to` are shares of its length: the ends of a line or of a rectangle, or where the rest is.
-    """
-
-    tag: str
-    text: NotRequired[str]
-    parts: NotRequired[list["MarkView"]]
-    fill: NotRequired[str]
-    stroke: NotRequired[str]
 
 
 class LegendItem(TypedDict):
@@ -166,6 +168,8 @@ class PictureView(TypedDict):
     """Actions that the message and the note suggest."""
     width: float
     height: float
+    extent: NotRequired[list[float]]
+    """Left, top, right and bottom of all that is drawn, if that is known."""
     looks: list[LookView]
     nodes: list[NodeView]
     edges: list[EdgeView]
@@ -180,6 +184,8 @@ class PictureView(TypedDict):
     """The rules of the lenses, by name."""
     links: NotRequired[list[LinkView]]
     """Missed folds between plates."""
+    pins: NotRequired[list[PinView]]
+    """Why layers are not fewer."""
     matches: NotRequired[list[HullView]]
     """The matches, around plates of the step before; shown before they are rewritten."""
     score: NotRequired[ScoreView]

@@ -246,7 +246,7 @@ function outputTable(h, { steps }, run, step) {
 }
 
 /** @param {import("../parts/ui.js").Ui["h"]} h @param {Values} values */
-function scale(h, { scale: [low, high, what] }) {
+export function scale(h, { scale: [low, high, what] }) {
   const stops = Array.from({ length: STOPS }, (_, at) => heat(at / (STOPS - 1))).join(",");
   return h(
     "div",

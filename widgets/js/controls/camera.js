@@ -60,21 +60,22 @@ export function makeCamera({ ui: { guard, timers }, store, saving: { setView }, 
     moving = 0;
   }
 
-  /** Move as the user wants; from now on the camera stays there. @param {Camera} camera */
+  /** The picture is at once as it will be. */
+  function arrive() {
+    stop();
+    stage.frame(1);
+    root.setAttribute("data-moving", "false");
+  }
+
+  /** Move as the user wants, even while the picture moves; from now on the camera stays there. @param {Camera} camera */
   function moveTo(camera) {
+    if (moving) arrive();
     auto = false;
     store.set({ camera });
     timers.after("zoom", SAVE_MS, () => {
       const { k, x, y } = state.camera;
       setView({ zoom: { k: rounded(k), x: rounded(x), y: rounded(y) } });
     });
-  }
-
-  /** Move at once, even while the picture moves. @param {Camera} camera */
-  function jumpTo(camera) {
-    stop();
-    stage.frame(1);
-    moveTo(camera);
   }
 
   /** @param {number} by @param {Point} [at] point in the viewport that stays fixed */
@@ -84,15 +85,21 @@ export function makeCamera({ ui: { guard, timers }, store, saving: { setView }, 
       MAX_ZOOM,
       Math.max(Math.min(MIN_ZOOM, whole(picturesOf(state), viewport).k), state.camera.k * by),
     );
-    jumpTo(zoomedTo(state.camera, k, at || { x: viewport.width / 2, y: viewport.height / 2 }, viewport));
+    moveTo(zoomedTo(state.camera, k, at || { x: viewport.width / 2, y: viewport.height / 2 }, viewport));
+  }
+
+  /** From now on the camera moves by itself. */
+  function release() {
+    focused = held = false;
+    auto = true;
+    timers.cancel("zoom");
   }
 
   /** Show everything; from now on the camera moves by itself. */
   function fit() {
-    focused = held = false;
+    if (moving) arrive();
+    release();
     store.set({ camera: wholeView() });
-    auto = true;
-    timers.cancel("zoom");
     setView({ zoom: null });
   }
 
@@ -151,14 +158,14 @@ export function makeCamera({ ui: { guard, timers }, store, saving: { setView }, 
   return {
     stop,
     moveTo,
-    jumpTo,
     zoom,
     fit,
+    release,
     focusOrFit,
     animate,
     /** Show a part of the picture; from now on the camera stays there. @param {import("../picture/types.js").Rect} rect */
     show(rect) {
-      jumpTo(showing(rect, measured()));
+      moveTo(showing(rect, measured()));
     },
     whole: () => whole(picturesOf(state), stage.viewport()),
     /** Bring a box into view. @param {Box | undefined} box */
@@ -173,6 +180,7 @@ export function makeCamera({ ui: { guard, timers }, store, saving: { setView }, 
     },
     /** Go where a view was saved. @param {Record<string, any>} zoom */
     restore({ k, x, y }) {
+      if (moving) arrive();
       auto = false;
       stage.measure();
       store.set({ camera: { k: number(k, 1), x: number(x), y: number(y) } });

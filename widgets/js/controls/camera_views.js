@@ -63,19 +63,18 @@ export const unionOf = (rects) => ({
 });
 
 /** The extent of the picture, or of both. @param {Picture[]} pictures @returns {Rect} */
-export function extentOf(pictures) {
+function extentOf(pictures) {
   const [r, b] = [
     Math.max(1, ...pictures.map((item) => item.width)),
     Math.max(1, ...pictures.map((item) => item.height)),
   ];
   if (pictures[0]?.score) return { l: pictures[0].score.left, t: 0, r, b };
+  const extents = pictures.flatMap(({ extent: [l, t, r, b] }) => (b > t ? [{ l, t, r, b }] : []));
+  if (extents.length) return unionOf(extents);
   // Coordinates are shared by all steps: most of the picture of a late step may be empty.
   const boxes = pictures.flatMap((item) => item.boxes);
   if (!boxes.length) return { l: 0, t: 0, r, b };
-  const l = boxes.reduce((least, { x, w, plate }) => {
-    const words = plate ? plate.room / 2 - MARGIN : 0; // those of the first plates begin further to the left
-    return Math.min(least, x - Math.max(w / 2, words));
-  }, Infinity);
+  const l = boxes.reduce((least, { x, w }) => Math.min(least, x - w / 2), Infinity);
   const top = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2), Infinity);
   const bends = pictures.flatMap((item) => item.edges.flatMap((edge) => edge.bends));
   const t = bends.reduce((least, { y }) => Math.min(least, y - LINE_MARGIN), top - MARGIN); // lines around boxes

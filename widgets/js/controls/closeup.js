@@ -1,7 +1,7 @@
 /** What the user does in the close-up: switching between its parts, picking an input, asking for values, running an own input. */
 
 import { FIRST, readValues } from "../closeup/reading.js";
-import { closeupOf } from "../parts/state.js";
+import { closeupOf, isColouredByValue } from "../parts/state.js";
 import { text } from "../shared/reading.js";
 
 /** @param {import("../graph.js").Page} page */
@@ -77,15 +77,24 @@ export function makeClosingUp({ store, saving: { request, setView } }) {
 /** @typedef {ReturnType<typeof makeClosingUp>} ClosingUp */
 
 /**
- * A part that draws nothing. It asks once the close-up is there: before that, nobody sees the values.
+ * A part that draws nothing. It asks once values are to be seen: in the close-up, or as colours.
  * @param {import("../graph.js").Page} page
  */
 export function makeAsking({ ui: { timers }, store: { state }, closingUp }) {
-  const isDue = () =>
-    state.closeup === "values" && state.showCloseup && !state.values && !state.running && closeupOf(state) !== null;
+  const isShown = () => state.closeup === "values" && state.showCloseup && closeupOf(state) !== null;
+  const isDue = () => !state.values && !state.running && (isColouredByValue(state) || isShown());
   const ask = () => isDue() && closingUp.ask();
   return {
-    reads: /** @type {const} */ (["closeup", "showCloseup", "values", "running", "details", "selection", "options"]),
+    reads: /** @type {const} */ ([
+      "closeup",
+      "showCloseup",
+      "values",
+      "running",
+      "details",
+      "selection",
+      "options",
+      "view",
+    ]),
     draw() {
       if (isDue()) timers.after("values", 0, ask);
     },

@@ -65,7 +65,6 @@ export function makeCopying({ ui: { make, doc, textButton, guard, timers, announ
     /** One for the tool bar, one for slides. */
     button: buttons[0],
     slideButton: buttons[1],
-    svgText,
     reads: /** @type {const} */ (["picture", "view"]),
     draw: guard(() => {
       for (const button of buttons) button.hidden = !state.picture?.boxes.length;

@@ -4,7 +4,7 @@ import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/near.js";
 import { SECTIONS } from "../parts/inspector.js";
-import { chosenMode, hasAllTools, isAlive, isCompact, isDrawer, isPresenting } from "../parts/state.js";
+import { chosenMode, hasAllTools, isAlive, isCompact, isDrawer, isPresenting, triedPin } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
 /** @import { Picture } from "../picture/types.js" */
@@ -40,11 +40,13 @@ export function makeKeys(page) {
     return true;
   }
 
-  /** Undo the innermost thing: hint, help, playing, search, selection, drawer, focus. */
+  /** Undo the innermost thing: hint, help, playing, attempt, search, selection, drawer, focus. */
   function escape() {
     hint.hide();
     if (state.showHelp) help.open(false);
+    else if (state.learning) page.living.stop();
     else if (state.playing) stepping.setPlaying(false);
+    else if (triedPin(state)) page.attempts.play("");
     else if (state.query) search.clear();
     else if (state.hull || state.selection.length) {
       if (state.hull) selecting.light("");
@@ -73,6 +75,8 @@ export function makeKeys(page) {
     b: () => page.livingBar.switching.hidden !== true && page.living.toggle(),
     s: () => isAlive(state) && page.living.sample(),
     t: () => (timing.isOffered() ? timing.start() : inspector.openSection("timing")),
+    r: () => page.timeline.race(),
+    z: () => page.timeline.magnify(),
     ",": (graph) => graph && moveFocus("previous"),
     ".": (graph) => (graph ? moveFocus("next") : stage.focus(state.focus)),
     ...Object.fromEntries(
@@ -93,7 +97,8 @@ export function makeKeys(page) {
     else if (key === "End") stepping.goToEnd();
     else if (key === "Escape") escape();
     else if (key === " " && !pressing) {
-      if (graph) camera.fit();
+      if (state.learning) page.living.watch();
+      else if (graph) camera.fit();
       else stepping.setPlaying(!state.playing);
     } else if (graph && vertical) return moveFocus(key === "ArrowUp" ? "up" : "down");
     else if (PAGES[key] && page.film.element.contains(target)) stepping.walk(PAGES[key]);
@@ -109,7 +114,7 @@ export function makeKeys(page) {
     const target = targetOf(event);
     const tag = text(target && target.tagName).toLowerCase();
     const type = tag === "input" ? target.getAttribute("type") : "";
-    const typing = tag === "textarea" || tag === "select" || type === "search";
+    const typing = tag === "textarea" || tag === "select" || type === "search" || type === "number";
     if (typing && event.key !== "Escape") return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";

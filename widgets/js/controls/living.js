@@ -1,8 +1,10 @@
 /** The living circuit: what the reader observes by painting on inputs, and samples from the root to the inputs. */
 
 import { believe, dream } from "../living/beliefs.js";
-import { drawn, marginal, readModel, sampled } from "../living/model.js";
+import { drawn } from "../living/leaves.js";
+import { completed, readModel } from "../living/model.js";
 import { isTurned, tilesOf } from "../living/paint.js";
+import { cellWords } from "../living/words.js";
 import { matchesMedia } from "../shared/theme.js";
 
 /**
@@ -48,6 +50,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   /** Forget a sample on its way, or a film. */
   function stop() {
     timers.cancel("sample");
+    if (state.learning) store.set({ learning: false });
     if (state.sampling) observe(state.evidence);
   }
 
@@ -104,43 +107,48 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     const at = positionOf(layer);
     const belief = state.believed?.beliefs[at];
     if (!belief || !state.life || !belief.variables.length) return null;
-    const { kind, variable } = state.life.layers[at];
-    const isUnknown = variable >= 0 && state.row[variable] === null;
+    const { kind, variables } = state.life.layers[at];
+    const isUnknown = variables.some((variable) => state.row[variable] === null);
     return { at, belief, tiles: tilesAt(at, belief), isUnknown, isMixture: kind === "sum", image: state.life.image };
   }
 
-  /** The variable of a cell; -1 unless it is an input. @param {Cell | null} cell */
-  function variableOf(cell) {
+  /** The variable of an input at the pointer, and how far along its values that is; null elsewhere. @param {Spot} spot */
+  function variableAt({ cell, across, height }) {
+    const { life } = state;
     const at = cell && state.alive && state.believed ? positionOf(cell.layer) : -1;
-    return state.life?.layers[at]?.variable ?? -1;
+    const variables = life?.layers[at]?.variables ?? [];
+    if (!life || !cell || !variables.length || (life.image.length && variables.length > 1)) return null;
+    const turned = isTurned(cell.area, variables.length, life.image);
+    const place = Math.floor((turned ? 1 - height : across) * variables.length);
+    const share = Math.min(1, Math.max(0, turned ? across : height));
+    return { variable: variables[Math.min(variables.length - 1, Math.max(0, place))], share };
   }
 
-  /** The value that a stroke gives to a variable. @param {Spot & {cell: Cell}} spot @param {number} variable @returns {number | null} */
-  function strokeValue({ cell, across, height, erases }, variable) {
+  /** The value that a stroke gives to a variable. @param {number} variable @param {number} share @param {boolean} erases @returns {number | null} */
+  function strokeValue(variable, share, erases) {
     const { image, variables } = /** @type {Model} */ (state.life);
     const { states, span } = variables[variable];
     if (erases || (image.length && state.brush === "unknown")) return null;
     if (image.length) return state.brush === "ink" ? span[1] : span[0];
-    const share = Math.min(1, Math.max(0, isTurned(cell.area, 1, image) ? across : height));
     return states ? Math.min(states - 1, Math.floor(share * states)) : span[0] + share * (span[1] - span[0]);
   }
 
   /** Begin a stroke, if there is an input at the pointer; a value that is picked again is forgotten. @param {Spot} spot @returns {boolean} */
-  function begin({ cell, ...spot }) {
-    const variable = variableOf(cell);
-    if (!cell || variable < 0) return false;
+  function begin(spot) {
+    const found = variableAt(spot);
+    if (!found) return false;
     stop();
     painting = true;
-    const value = strokeValue({ cell, ...spot }, variable);
-    const again = state.evidence[variable] === value && !state.life?.image.length;
-    put(variable, again ? null : value);
+    const value = strokeValue(found.variable, found.share, spot.erases);
+    const again = state.evidence[found.variable] === value && !state.life?.image.length;
+    put(found.variable, again ? null : value);
     return true;
   }
 
   /** Go on with a stroke. @param {Spot} spot */
-  function stroke({ cell, ...spot }) {
-    const variable = variableOf(cell);
-    if (cell && variable >= 0) put(variable, strokeValue({ cell, ...spot }, variable));
+  function stroke(spot) {
+    const found = variableAt(spot);
+    if (found) put(found.variable, strokeValue(found.variable, found.share, spot.erases));
   }
 
   /** @param {number} variable @param {number | null} value */
@@ -175,8 +183,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
         return;
       }
       const found = believe(life, dreamt, evidence, chosen);
-      const row = evidence.map((value, variable) => value ?? sampled(life, variable, found.logs, found.units));
-      observe(evidence, undefined, row);
+      observe(evidence, undefined, completed(life, evidence, found.units));
       announce("A sample was drawn.");
     };
     next(0);
@@ -201,17 +208,20 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     observe(state.evidence);
   }
 
-  /** Show all epochs, one after the other. */
+  /** Show all epochs, one after the other, each at once; or stop where the film is. */
   function watch() {
+    const was = state.learning;
     stop();
+    if (was) return announce(`Stopped at epoch ${state.life?.epochs[state.epoch]?.epoch}.`);
     const count = state.life?.epochs.length ?? 0;
     /** @param {number} number */
     const next = (number) => {
-      if (number >= count || !state.alive) return;
       showEpoch(number);
-      timers.after("sample", EPOCH_MS, () => next(number + 1));
+      const goesOn = state.alive && number + 1 < count;
+      store.set({ learning: goesOn });
+      if (goesOn) timers.after("sample", EPOCH_MS, () => next(number + 1));
     };
-    next(0);
+    if (count) next(0);
   }
 
   /** @param {number} share of the variables, the last ones */
@@ -229,6 +239,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     receive,
     toggle,
     restore,
+    stop,
     beliefOf,
     /**
      * What is known of a cell, in lines: its variable, and what the evidence changed.
@@ -237,20 +248,8 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     words(layer) {
       const found = state.alive && state.believed ? beliefOf(layer) : null;
       if (!found || !state.life || !state.believed) return [];
-      const { variable } = state.life.layers[found.at];
-      const count = found.belief.variables.length;
-      const told = `what is observed has moved it by ${found.belief.bits.toFixed(2)} bits`;
-      const noun = state.life.image.length ? "pixels" : "variables";
-      if (variable < 0)
-        return [`its belief about ${count === 1 ? "a" : count} ${count === 1 ? noun.slice(0, -1) : noun}`, told];
-      const { name } = state.life.variables[variable];
-      if (!found.isUnknown)
-        return [`${name} = ${state.row[variable]}, ${state.evidence[variable] === null ? "sampled" : "observed"}`];
-      const shares = marginal(state.life, variable, state.believed.logs, state.believed.units);
-      if (!state.life.variables[variable].states)
-        return [`${name} is unknown: ${shares[0].toPrecision(3)} is expected`];
-      const best = shares.indexOf(Math.max(...shares));
-      return [`${name} is unknown: ${best} is most probable, ${Math.round(100 * shares[best])} %`];
+      const { evidence, row, believed } = state;
+      return cellWords(state.life, found.at, found.belief, { evidence, row, units: believed.units });
     },
     /** Observe a value of a variable, or forget it. @param {number} variable @param {number | null} value */
     set(variable, value) {
@@ -260,6 +259,8 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     },
     /** The pictures of what a layer mixes. @param {number} at its position */
     mixed: (at) => /** @type {Dream} */ (dreamt).mixed[at],
+    /** The shares of all units without evidence. */
+    prior: () => dreamt?.prior.units ?? [],
     begin,
     stroke,
     /** End a stroke; returns whether there was one. */

@@ -30,6 +30,7 @@ export function makePointing({
   stage,
   camera,
   selecting,
+  attempts,
   hint,
   closingUp,
   living,
@@ -85,6 +86,8 @@ export function makePointing({
     const layerOf = (/** @type {string} */ id) => (cell?.box.id === id ? cell.layer : -1);
     const add = event.shiftKey || event.ctrlKey || event.metaKey;
     for (let target = event.target; target && target !== pane.element; target = target.parentNode) {
+      const pin = target.getAttribute && target.getAttribute("data-pin");
+      if (pin) return attempts.play(pin);
       const hull = target.getAttribute && target.getAttribute("data-hull");
       if (hull && target.getAttribute("class").includes("ce-tag")) return selecting.light(hull);
       const action = pane.scene.actionOf?.(target);
@@ -171,7 +174,7 @@ export function makePointing({
       drag.moved = true;
       element.setAttribute("class", "ce-view ce-dragging");
       const { k, x, y } = drag.camera;
-      camera.jumpTo({ k, x: x - dx / k, y: y - dy / k });
+      camera.moveTo({ k, x: x - dx / k, y: y - dy / k });
       hint.hide();
     }
     function release() {

@@ -60,6 +60,7 @@ export function makeReaders(page) {
     closingUp.restore(text(view.closeup));
     living.restore(view.beliefs === true);
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
+    else if (zoomed && view.zoom === null) camera.release();
     expect();
     if (opens) slides.align();
   }

@@ -87,11 +87,11 @@ export function makeSelecting(page) {
     if (closed.mode) page.loading.expect();
   }
 
-  /** Light the first match of the state before the step, over what is shown. */
-  function openBefore() {
+  /** Light a match of the state before the step, over what is shown; the first one by default. */
+  function openBefore(hull = FIRST) {
     const under = text(state.view.under) || text(state.view.mode, state.picture?.mode);
-    store.set({ hull: FIRST, match: 0 });
-    setView({ mode: "before", hull: FIRST, match: 0, under });
+    store.set({ hull, match: 0 });
+    setView({ mode: "before", hull, match: 0, under });
     page.loading.expect();
   }
 
@@ -113,14 +113,18 @@ export function makeSelecting(page) {
     const { picture, steps, step, options } = state;
     const modes = Array.isArray(options.modes) ? options.modes : [];
     if (picture?.groupBy !== "plates" || (modes.length && !modes.includes("before"))) return false;
-    return Boolean(picture.matches.length || steps[step]?.nearMisses);
+    return Boolean(picture.matches.length || steps[step]?.nearStops);
   };
 
   /** Why there is no match to go to. */
   function missing() {
     const { picture, steps, step } = state;
-    if (picture?.groupBy === "plates" && (picture.matches.length || steps[step]?.nearMisses)) {
+    if (picture?.groupBy === "plates" && (picture.matches.length || steps[step]?.nearStops)) {
       return "The matches of this step are on the state before it, which is not shown here.";
+    }
+    const count = steps[step]?.nearMisses;
+    if (count && picture?.groupBy === "plates") {
+      return `This step has no matches. Its near misses, ${count} in all, ended at layers of another type.`;
     }
     return "This step has no matches and no near misses.";
   }
@@ -135,6 +139,7 @@ export function makeSelecting(page) {
     select,
     choose,
     light,
+    lightBefore: openBefore,
     /** Light the next match. @param {number} way */
     turn(way) {
       const stops = state.picture ? state.picture.stops : [];
@@ -173,7 +178,8 @@ export function makeSelecting(page) {
       const last = (hull.lens?.attempts.length || 1) - 1;
       if (match >= 0 && match <= last) return light(hull.id, match);
       const next = stops[(at + way + stops.length) % stops.length];
-      light(next.id, way > 0 ? 0 : (next.lens?.attempts.length || 1) - 1);
+      const first = way > 0 ? 0 : (next.lens?.attempts.length || 1) - 1;
+      if (next !== hull || first !== state.match) light(next.id, first);
     },
     /** Bring a box into view, and select it. @param {string} id @param {boolean} selected */
     goTo(id, selected) {

@@ -62,7 +62,7 @@ export function makeStepping({ ui: { timers }, store, saving: { save }, loading,
 /** @typedef {ReturnType<typeof makeStepping>} Stepping */
 
 /** @param {import("../graph.js").Page} page */
-export function makeRequesting({ store, saving: { save, request, setView }, loading, stepping }) {
+export function makeRequesting({ store, saving: { save, setView }, loading, stepping }) {
   const { state } = store;
 
   /** Go back to the picture that is shown. @returns {Record<string, any>} what has changed */
@@ -87,7 +87,6 @@ export function makeRequesting({ store, saving: { save, request, setView }, load
     },
     /** Do not wait for the requested picture. */
     cancel() {
-      request("cancel");
       save(goBack());
     },
     /** The host does not answer any more. */

@@ -1,6 +1,7 @@
 /** What layers believe: the picture of each unit, and how much each of them explains the evidence. */
 
-import { downward, leafLog, termsOf, upward } from "./model.js";
+import { lawOf, statesOf } from "./leaves.js";
+import { downward, termsOf, upward } from "./model.js";
 
 /** @import { Evidence, Layer, Model, Units } from "./model.js" */
 
@@ -13,35 +14,56 @@ import { downward, leafLog, termsOf, upward } from "./model.js";
  * @typedef {{logs: Units, log: number, units: Units, beliefs: (Belief | null)[]}} Believed  `log`: of the probability of the evidence, in nats
  */
 
-/** More values than these are shown by their mean. */
+/** More values than these, and real numbers, are shown in this many bins. */
 const MAX_BARS = 8;
 
-/** Numbers that show a variable: its mean, or its values one by one. @param {Model} model @param {number} variable */
+/** Numbers that show a variable: its mean if it is a pixel, or the probabilities of its values or bins. @param {Model} model @param {number} variable */
 export const widthOf = ({ image, variables }, variable) => {
   const { states } = variables[variable];
-  return image.length || states < 2 || states > MAX_BARS ? 1 : states;
+  return image.length || states === 1 ? 1 : states && states <= MAX_BARS ? states : MAX_BARS;
 };
 
-/** @param {Model} model @param {Layer} layer @param {number} unit @returns {Float64Array} */
-function leafPicture(model, layer, unit) {
-  const { states, span } = model.variables[layer.variable];
-  const scale = span[1] - span[0] || 1;
-  if (!states) return Float64Array.of((model.numbers[layer.at + unit] - span[0]) / scale);
-  const mass = leafLog(model, layer, unit, null);
-  const shares = Float64Array.from({ length: states }, (_, x) => Math.exp(leafLog(model, layer, unit, x) - mass));
-  if (widthOf(model, layer.variable) > 1) return shares;
-  return Float64Array.of(shares.reduce((sum, share, x) => sum + (share * (x - span[0])) / scale, 0));
+/** The bin of a value of a variable. @param {Model} model @param {number} variable @param {number} x */
+function binOf({ variables }, variable, x) {
+  const { states, span } = variables[variable];
+  const share = states ? x / states : (x - span[0]) / (span[1] - span[0] || 1);
+  return Math.min(MAX_BARS - 1, Math.max(0, Math.floor(MAX_BARS * share)));
 }
 
 /**
- * What each unit and each term says without any evidence.
- * @param {Model} model @returns {{prior: ReturnType<typeof downward>, logs: Units, mass: number, mixed: Pictures[]}}  `mass`: the logarithm of the sum over everything
+ * What a unit of an input says of its variables.
+ * @param {Model} model @param {Layer} layer @param {number} unit @param {Evidence} evidence @returns {Float64Array}
  */
-export function dream(model) {
-  const logs = upward(
-    model,
-    model.variables.map(() => null),
-  );
+function leafPicture(model, layer, unit, evidence) {
+  return joined(layer.variables.map((variable) => variablePicture(model, layer, unit, variable, evidence)));
+}
+
+/** @param {Model} model @param {Layer} layer @param {number} unit @param {number} variable @param {Evidence} evidence @returns {Float64Array} */
+function variablePicture(model, layer, unit, variable, evidence) {
+  const { states, span } = model.variables[variable];
+  const [width, x] = [widthOf(model, variable), evidence[variable]];
+  if (x !== null) return seen(model, variable, x);
+  const scale = span[1] - span[0] || 1;
+  if (!states) {
+    const { mean, below } = lawOf(model, layer, unit, variable, evidence);
+    if (width === 1) return Float64Array.of((mean - span[0]) / scale);
+    const ends = Array.from({ length: width - 1 }, (_, bin) => below(span[0] + (scale * (bin + 1)) / width));
+    return Float64Array.from([...ends, 1], (end, bin) => end - (ends[bin - 1] ?? 0));
+  }
+  const shares = statesOf(model, layer, unit);
+  if (width === states && width > 1) return shares;
+  if (width === 1)
+    return Float64Array.of(shares.reduce((sum, share, value) => sum + (share * (value - span[0])) / scale, 0));
+  const bins = new Float64Array(width);
+  shares.forEach((share, value) => (bins[binOf(model, variable, value)] += share));
+  return bins;
+}
+
+/**
+ * What each unit and each term says given the evidence in its own variables.
+ * @param {Model} model @param {Units} logs @param {Evidence} evidence @returns {Pictures[]}
+ */
+function picturesOf(model, logs, evidence) {
   /** @type {Pictures[]} */
   const mixed = [];
   /** The pictures of the units of each layer. @type {Float64Array[][]} */
@@ -62,22 +84,26 @@ export function dream(model) {
       mixed.push({ variables, widths, pictures });
       own.push(pictures);
     } else {
-      const isKnown = kind === "constant";
-      const pictures = Array.from({ length: units }, (_, unit) =>
-        isKnown ? new Float64Array(0) : leafPicture(model, layer, unit),
-      );
-      mixed.push({
-        variables: isKnown ? [] : [layer.variable],
-        widths: isKnown ? [] : [widthOf(model, layer.variable)],
-        pictures,
-      });
+      const { variables } = layer;
+      const pictures = Array.from({ length: units }, (_, unit) => leafPicture(model, layer, unit, evidence));
+      mixed.push({ variables, widths: variables.map((variable) => widthOf(model, variable)), pictures });
       own.push(pictures);
     }
   });
-  return { prior: downward(model, logs), logs, mass: logs[model.root][0], mixed };
+  return mixed;
 }
 
-/** The shares of the terms of a unit without evidence. @param {Model} model @param {Layer} layer @param {number} unit @param {Units} logs @param {number} at */
+/**
+ * What the circuit says without any evidence.
+ * @param {Model} model @returns {{prior: ReturnType<typeof downward>, logs: Units, mass: number, mixed: Pictures[]}}  `mass`: the logarithm of the sum over everything
+ */
+export function dream(model) {
+  const nothing = model.variables.map(() => null);
+  const logs = upward(model, nothing);
+  return { prior: downward(model, logs), logs, mass: logs[model.root][0], mixed: picturesOf(model, logs, nothing) };
+}
+
+/** The shares of the terms of a unit. @param {Model} model @param {Layer} layer @param {number} unit @param {Units} logs @param {number} at */
 function weights(model, layer, unit, logs, at) {
   const count = termsOf(model, layer);
   const found = new Float64Array(count);
@@ -147,14 +173,16 @@ function bitsBetween(shares, before) {
 export function believe(model, { prior, mass, mixed }, evidence, chosen) {
   const logs = upward(model, evidence);
   const { units, terms } = downward(model, logs, chosen);
+  // A pixel is shown as what its units have learned; a column as what they say given the other columns.
+  const told = model.image.length ? mixed : picturesOf(model, logs, evidence);
   const beliefs = model.layers.map((layer, at) => {
     const flows = layer.kind === "sum" ? terms[at] : units[at];
     const all = flows.reduce((sum, flow) => sum + flow, 0);
     if (!(all > 0)) return null;
     const shares = flows.map((flow) => flow / all);
-    const { variables, widths, pictures } = mixed[at];
-    const x = layer.variable >= 0 ? evidence[layer.variable] : null;
-    const shown = x === null ? average(pictures, shares) : seen(model, layer.variable, x);
+    const { variables, widths, pictures } = told[at];
+    const x = layer.variables.length === 1 ? evidence[layer.variables[0]] : null;
+    const shown = x === null ? average(pictures, shares) : seen(model, layer.variables[0], x);
     return {
       shown,
       shares,
@@ -168,8 +196,9 @@ export function believe(model, { prior, mass, mixed }, evidence, chosen) {
 
 /** An observed variable. @param {Model} model @param {number} variable @param {number} x */
 function seen(model, variable, x) {
-  const { span } = model.variables[variable];
+  const { span, states } = model.variables[variable];
   const width = widthOf(model, variable);
-  if (width > 1) return Float64Array.from({ length: width }, (_, value) => Number(value === x));
+  const bin = width === states ? x : binOf(model, variable, x);
+  if (width > 1) return Float64Array.from({ length: width }, (_, at) => Number(at === bin));
   return Float64Array.of((x - span[0]) / (span[1] - span[0] || 1));
 }

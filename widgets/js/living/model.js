@@ -1,10 +1,12 @@
 /** A small circuit from its JSON, a `LivingView`, and its values: up from the evidence, down from the root. */
 
+import { drawLeaf, drawn, lawOf, leafLog, logSum, statesOf } from "./leaves.js";
+import { jointNumbers } from "./joint.js";
 import { asDict, dictOf, like, list, number, text } from "../shared/reading.js";
 
 /**
- * @typedef {{kind: string, inputs: number[], units: number, at: number, variable: number, reads: number[]}} Layer
- * @typedef {{name: string, states: number, span: number[]}} Variable
+ * @typedef {{kind: string, inputs: number[], units: number, at: number, variables: number[], reads: number[], edges: number[]}} Layer
+ * @typedef {{name: string, states: number, span: number[], labels: string[], zero: number, unit: number}} Variable
  * @typedef {{missing: string, note: string, image: number[], variables: Variable[], layers: Layer[], root: number,
  *   cells: Map<string, number>, numbers: Float64Array, examples: {label: string, x: number[]}[],
  *   epochs: {epoch: number, bits: number, numbers: Float64Array}[]}} Model  `epochs`: its numbers while it learned
@@ -12,8 +14,8 @@ import { asDict, dictOf, like, list, number, text } from "../shared/reading.js";
  * @typedef {(number | null)[]} Evidence  the value of each variable; null if it is unknown
  */
 
-const readLayer = like({ kind: "", inputs: [0], units: 0, at: 0, variable: -1, reads: [0] });
-const readVariable = like({ name: "", states: 0, span: [0] });
+const readLayer = like({ kind: "", inputs: [0], units: 0, at: 0, variables: [0], reads: [0], edges: [0] });
+const readVariable = like({ name: "", states: 0, span: [0], labels: [""], zero: 0, unit: 1 });
 const readExample = like({ label: "", x: [0] });
 const readAll = like({
   missing: "",
@@ -39,6 +41,8 @@ function floatsOf(planes) {
 
 /** More numbers, or units and values of one thing, are not read. */
 const [MAX_NUMBERS, MAX_UNITS] = [1_000_000, 4_096];
+/** Numbers of a unit of an input. @type {Record<string, number>} */
+const ROWS = { gaussian: 3, exponential: 1, laplace: 2 };
 const DAMAGED = "The data of this circuit are damaged.";
 
 /** @param {number} value @param {number} end */
@@ -50,18 +54,21 @@ function isSound({ layers, variables, root }, count) {
   return (
     isFine &&
     isBelow(root, layers.length) &&
-    layers.every(({ kind, inputs, units, at, variable, reads }, number) => {
+    layers.every(({ kind, inputs, units, at, variables: own, reads, edges }, number) => {
       if (!isBelow(units, MAX_UNITS) || !units || !inputs.every((input) => isBelow(input, number))) return false;
       const below = inputs.map((input) => layers[input].units);
-      const isRead = isBelow(variable, variables.length);
+      const isRead = own.length > 0 && own.every((variable) => isBelow(variable, variables.length));
+      const isOne = isRead && own.length === 1;
       if (kind === "sum") return isBelow(at + units * below.reduce((sum, one) => sum + one, 0) - 1, count);
       if (kind === "constant") return isBelow(at + units - 1, count);
-      if (kind === "gaussian") return isRead && isBelow(at + 3 * units - 1, count);
-      if (kind === "table") return isRead && isBelow(at + units * variables[variable].states - 1, count);
+      if (kind === "normal") return isRead && isBelow(at + jointNumbers(units, own.length) - 1, count);
+      if (kind === "histogram") return isOne && edges.length > 1 && isBelow(at + units * (edges.length - 1) - 1, count);
+      if (kind === "table") return isOne && isBelow(at + units * variables[own[0]].states - 1, count);
+      if (kind in ROWS) return isOne && isBelow(at + ROWS[kind] * units - 1, count);
       if (kind !== "product" || new Set(inputs).size < inputs.length) return false;
-      const own = reads.length ? reads : inputs.flatMap(() => [units - 1]);
+      const all = reads.length ? reads : inputs.flatMap(() => [units - 1]);
       const isWhole = !reads.length || reads.length === units * inputs.length;
-      return isWhole && own.every((unit, place) => isBelow(unit, below[place % inputs.length]));
+      return isWhole && all.every((unit, place) => isBelow(unit, below[place % inputs.length]));
     })
   );
 }
@@ -116,33 +123,8 @@ export function readModel(value) {
   return { ...read, cells, numbers, epochs };
 }
 
-const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
-
-/** The logarithm of a sum of exponentials. @param {Float64Array} logs @param {number} count of the first ones */
-function logSum(logs, count) {
-  let most = -Infinity;
-  for (let at = 0; at < count; at += 1) if (logs[at] > most) most = logs[at];
-  if (most === -Infinity) return most;
-  let sum = 0;
-  for (let at = 0; at < count; at += 1) sum += Math.exp(logs[at] - most);
-  return most + Math.log(sum);
-}
-
 /** The number of terms of a sum. @param {Model} model @param {Layer} layer */
 export const termsOf = ({ layers }, { inputs }) => inputs.reduce((sum, input) => sum + layers[input].units, 0);
-
-/** The logarithm of an input unit at a value, or summed over all of them. @param {Model} model @param {Layer} layer @param {number} unit @param {number | null} x */
-export function leafLog({ variables, numbers }, { kind, at, units, variable }, unit, x) {
-  if (kind === "constant") return numbers[at + unit];
-  if (kind === "gaussian") {
-    const [mean, around, mass] = [0, 1, 2].map((row) => numbers[at + row * units + unit]);
-    return x === null ? mass : mass - 0.5 * ((x - mean) / around) ** 2 - Math.log(around) - HALF_LOG_2PI;
-  }
-  const states = variables[variable].states;
-  const row = at + unit * states;
-  if (x !== null) return numbers[row + x];
-  return logSum(numbers.subarray(row, row + states), states);
-}
 
 /**
  * The logarithm of each unit: the inputs at the evidence, summed over unknown variables.
@@ -152,7 +134,7 @@ export function upward(model, evidence) {
   /** @type {Units} */
   const found = [];
   for (const layer of model.layers) {
-    const { kind, inputs, units, at, variable, reads } = layer;
+    const { kind, inputs, units, at, reads } = layer;
     const own = new Float64Array(units);
     if (kind === "sum") {
       const count = termsOf(model, layer);
@@ -171,8 +153,7 @@ export function upward(model, evidence) {
         }
       });
     } else {
-      const x = kind === "constant" ? null : evidence[variable];
-      for (let unit = 0; unit < units; unit += 1) own[unit] = leafLog(model, layer, unit, x);
+      for (let unit = 0; unit < units; unit += 1) own[unit] = leafLog(model, layer, unit, evidence);
     }
     found.push(own);
   }
@@ -223,35 +204,42 @@ export function downward(model, logs, chosen = new Map()) {
   return { units, terms };
 }
 
+/** Call with the share of each input unit that explains a variable. @param {Model} model @param {number} variable @param {Units} units of `downward` @param {(layer: Layer, unit: number, share: number) => void} use */
+function forEachUnit({ layers }, variable, units, use) {
+  layers.forEach((layer, at) => {
+    if (!layer.variables.includes(variable)) return;
+    units[at].forEach((share, unit) => share > 0 && use(layer, unit, share));
+  });
+}
+
 /**
  * The probability of each value of a variable given the evidence; of a real one, its mean.
- * @param {Model} model @param {number} variable @param {Units} logs @param {Units} units of `downward`
+ * @param {Model} model @param {number} variable @param {Evidence} evidence @param {Units} units of `downward`
  */
-export function marginal(model, variable, logs, units) {
+export function marginal(model, variable, evidence, units) {
   const { states } = model.variables[variable];
   const found = new Float64Array(states || 1);
-  model.layers.forEach((layer, at) => {
-    if (layer.variable !== variable) return;
-    units[at].forEach((flow, unit) => {
-      if (!(flow > 0)) return;
-      if (!states) found[0] += flow * model.numbers[layer.at + unit];
-      else
-        for (let x = 0; x < states; x += 1)
-          found[x] += flow * Math.exp(leafLog(model, layer, unit, x) - logs[at][unit]);
+  const x = evidence[variable];
+  if (x !== null) found[states ? x : 0] = states ? 1 : x;
+  else
+    forEachUnit(model, variable, units, (layer, unit, share) => {
+      if (!states) found[0] += share * lawOf(model, layer, unit, variable, evidence).mean;
+      else statesOf(model, layer, unit).forEach((one, value) => (found[value] += share * one));
     });
-  });
   return found;
 }
 
-/** Draw a position by its share. @param {ArrayLike<number>} shares @param {() => number} [random] */
-export function drawn(shares, random = Math.random) {
-  let left = random() * Array.from(shares).reduce((sum, share) => sum + share, 0);
-  let last = 0; // rounding may leave a rest after the last one
-  for (let at = 0; at < shares.length && left > 0; at += 1) {
-    if (shares[at] > 0) last = at;
-    left -= shares[at];
-  }
-  return last;
+/**
+ * The density of a real variable that is unknown, at each of some points.
+ * @param {Model} model @param {number} variable @param {Evidence} evidence @param {Units} units @param {Float64Array} points
+ */
+export function densities(model, variable, evidence, units, points) {
+  const found = new Float64Array(points.length);
+  forEachUnit(model, variable, units, (layer, unit, share) => {
+    const { density } = lawOf(model, layer, unit, variable, evidence);
+    for (let at = 0; at < points.length; at += 1) found[at] += share * density(points[at]);
+  });
+  return found;
 }
 
 /** Numbers from 0 to 1 that are the same each time. @param {number} seed */
@@ -270,7 +258,7 @@ export function dreamed(model, logs, random) {
   /** @param {number} at @param {number} unit */
   function visit(at, unit) {
     const layer = model.layers[at];
-    const { kind, inputs, reads, variable, units } = layer;
+    const { kind, inputs, reads } = layer;
     if (kind === "sum") {
       const below = inputs.flatMap((input) => [...logs[input]]);
       const first = layer.at + unit * below.length;
@@ -285,35 +273,22 @@ export function dreamed(model, logs, random) {
       }
     } else if (kind === "product") {
       inputs.forEach((input, number) => visit(input, reads.length ? reads[unit * inputs.length + number] : unit));
-    } else if (kind === "table") {
-      const { states } = model.variables[variable];
-      const shares = Float64Array.from({ length: states }, (_, x) => Math.exp(leafLog(model, layer, unit, x)));
-      row[variable] = drawn(shares, random);
-    } else if (kind === "gaussian")
-      row[variable] = model.numbers[layer.at + unit] + normal(random) * model.numbers[layer.at + units + unit];
+    } else drawLeaf(model, layer, unit, row, random);
   }
   visit(model.root, 0);
   return row;
 }
 
-/** A normal number. @param {() => number} random */
-const normal = (random) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-
 /**
- * Draw a value of an unknown variable; null if no layer reads it.
- * @param {Model} model @param {number} variable @param {Units} logs @param {Units} units of `downward`
+ * The evidence, with values drawn for what is unknown; null if no layer reads a variable.
+ * @param {Model} model @param {Evidence} evidence @param {Units} units of `downward`, where each sum has chosen one term
+ * @param {() => number} [random] @returns {Evidence}
  */
-export function sampled(model, variable, logs, units) {
-  const { states } = model.variables[variable];
-  if (states) {
-    const shares = marginal(model, variable, logs, units);
-    return shares.some((share) => share > 0) ? drawn(shares) : null;
-  }
-  const at = model.layers.findIndex(
-    (layer, number) => layer.variable === variable && units[number].some((flow) => flow > 0),
-  );
-  if (at < 0) return null;
-  const layer = model.layers[at];
-  const unit = drawn(units[at]);
-  return model.numbers[layer.at + unit] + normal(Math.random) * model.numbers[layer.at + layer.units + unit];
+export function completed(model, evidence, units, random = Math.random) {
+  const row = [...evidence];
+  model.layers.forEach((layer, at) => {
+    const isOpen = layer.variables.some((variable) => row[variable] === null);
+    if (isOpen && units[at].some((share) => share > 0)) drawLeaf(model, layer, drawn(units[at], random), row, random);
+  });
+  return row;
 }

@@ -74,7 +74,7 @@ export function tilesOf({ variables, widths }, image) {
 export const isTurned = ({ w, h }, variables, image) => !image.length && (variables > 1 ? h > w : w >= h);
 
 /** Tiles of which values go from left to right. @param {Tile[]} tiles */
-const turned = (tiles) => tiles.map(({ x, y, w, h, at }) => ({ x: 1 - y - h, y: x, w: h, h: w, at }));
+export const turned = (tiles) => tiles.map(({ x, y, w, h, at }) => ({ x: 1 - y - h, y: x, w: h, h: w, at }));
 
 /**
  * Paint numbers from 0 to 1 as the tiles of an area.

@@ -5,13 +5,15 @@ import { paintTiles, tilesOf } from "../living/paint.js";
 import { paintOf } from "../picture/fills.js";
 import { isAlive } from "./state.js";
 
+/** A film of fewer epochs shows nothing: a mixture begins near its end. */
+const MIN_EPOCHS = 3;
 /** Samples per frame, the side of each and the space around it, in pixels. */
 const [SAMPLES, SIDE, SPACE] = [2, 24, 3];
 
 /** @param {import("../graph.js").Page} page */
 export function makeEpochs({ ui: { h, guard, textButton }, store: { state }, living }) {
   const frames = h("div", { class: "ce-epoch-frames", role: "group", "aria-label": "Epochs of the training" });
-  const play = textButton("Watch it learn", living.watch, { title: "Show all epochs, one after the other" });
+  const play = textButton("Watch it learn", living.watch);
   const unit = h("span", { class: "ce-epochs-unit" });
   const element = h("div", { class: "ce-epochs" }, h("div", {}, play, unit), frames);
   /** The epochs that are drawn, and in which theme. */
@@ -59,10 +61,20 @@ export function makeEpochs({ ui: { h, guard, textButton }, store: { state }, liv
 
   return {
     element,
-    reads: /** @type {const} */ (["life", "alive", "believed", "epoch", "palette", "picture", "options", "view"]),
+    reads: /** @type {const} */ ([
+      "life",
+      "alive",
+      "believed",
+      "epoch",
+      "palette",
+      "picture",
+      "options",
+      "view",
+      "learning",
+    ]),
     draw() {
       const epochs = state.life?.epochs ?? [];
-      element.hidden = !isAlive(state) || !epochs.length;
+      element.hidden = !isAlive(state) || epochs.length < MIN_EPOCHS;
       if (element.hidden) return;
       const key = [epochs.map(({ bits }) => bits), state.palette.theme, state.palette.forced].join(" ");
       if (key !== drawn) {
@@ -70,6 +82,11 @@ export function makeEpochs({ ui: { h, guard, textButton }, store: { state }, liv
         buttons = epochs.map((_, number) => frame(number));
         frames.replaceChildren(...buttons);
       }
+      play.textContent = state.learning ? "Stop" : "Watch it learn";
+      play.setAttribute(
+        "title",
+        state.learning ? "Stop at this epoch (Space)" : "Show all epochs, one after the other",
+      );
       unit.textContent = `held-out bits per ${state.life?.image.length ? "pixel" : "variable"}`;
       buttons.forEach((button, number) => button.setAttribute("aria-current", String(number === state.epoch)));
     },

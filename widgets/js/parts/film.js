@@ -3,7 +3,7 @@
  * become a staircase, and ticks between them for steps that changed nothing.
  */
 
-import { laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
+import { isRecorded, laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
 import { classes, focusedIn } from "../shared/elements.js";
 import { itemsOf, largest } from "./film_items.js";
 import { smallPlates } from "./small_plates.js";
@@ -17,6 +17,8 @@ import { isAsking, isCompact, isPresenting, isTold } from "./state.js";
 
 /** The width of a frame that shows its number, and what the buttons beside the film need, in pixels. */
 const [FRAME, BUTTONS] = [30, 260];
+/** The least width of a frame with a thumbnail, and of another one beside them. */
+const [PICTURED, PLAIN] = [146, 18];
 /** The share of the width that is equal for all frames. */
 const EQUAL = 0.5;
 /** The lowest stair, in percent. */
@@ -36,6 +38,9 @@ export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { go
   /** How many frames have room. */
   const room = () => Math.max(8, Math.floor((state.width - BUTTONS) / FRAME));
 
+  /** How many frames have room for a thumbnail, of so many. @param {number} count */
+  const pictures = (count) => Math.max(0, Math.floor((state.width - BUTTONS - PLAIN * count) / (PICTURED - PLAIN)));
+
   function drawItems() {
     const { steps, step } = state;
     const told = isTold(state);
@@ -45,6 +50,7 @@ export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { go
       state.options,
       state.palette,
       isCompact(state),
+      pictures(items.length),
       ...items.map(({ frames }) => frames[0].step.index),
     ];
     if (key.length === drawn.length && key.every((one, at) => one === drawn[at])) return;
@@ -54,10 +60,10 @@ export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { go
     const frames = items.flatMap((item) => item.frames);
     const scales = {
       most: Math.max(1, ...frames.map(({ count }) => count)),
-      longest: Math.max(0, ...frames.flatMap(({ step: { frame } }) => Object.values(frame?.times || {}))),
+      longest: Math.max(0, ...frames.flatMap(({ step: { frame } }) => ownTimes(frame?.times ?? {}))),
       gains: frames.reduce((sum, { gain }) => sum + gain, 0) || 1,
       equal: EQUAL / items.length,
-      pictured: new Set(isCompact(state) ? [] : largest(frames)),
+      pictured: new Set(isCompact(state) ? [] : largest(frames).slice(0, pictures(items.length))),
     };
     /** @param {Item} item */
     const elementsOf = (item) => {
@@ -90,11 +96,16 @@ export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { go
     const grow = scales.equal + (1 - EQUAL) * (gain / scales.gains);
     const { words, noun } = countWords(last);
     const name = isRun ? `${frames.length} steps like ${step.title}` : step.title;
-    const lane = step.frame && lanesOf(step.frame.times)[0];
+    const lane = step.frame && ownLanes(step.frame.times)[0];
     const time = lane && step.frame ? h("em", { text: timeWords(step.frame.times[lane]) }) : null;
     const plates = (!isRun && scales.pictured.has(first) && step.frame?.plates) || [];
     const attributes = {
-      class: classes("ce-frame", (step.error || step.ok === false) && "ce-wrong", isRun && "ce-run-of-frames"),
+      class: classes(
+        "ce-frame",
+        (step.error || step.ok === false) && "ce-wrong",
+        isRun && "ce-run-of-frames",
+        plates.length && "ce-pictured",
+      ),
       title: titleOf(frames),
       style: `flex-grow:${grow.toFixed(4)}`,
     };
@@ -125,7 +136,7 @@ export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { go
 
   /** The bars of a frame: its measured times, or what it counts. @param {Frame} frame @param {{most: number, longest: number}} scales */
   function stairs({ step: { frame }, count }, { most, longest }) {
-    const lanes = frame ? lanesOf(frame.times) : [];
+    const lanes = frame ? ownLanes(frame.times) : [];
     const share = frame?.memory ? count / most : Math.log(1 + count) / Math.log(1 + most);
     const times = lanes.map((lane) => stair(laneClass(lane), (frame?.times[lane] ?? 0) / longest));
     return [stair("ce-stair", share), ...times];
@@ -166,6 +177,11 @@ export function makeFilm({ ui: { make, guard }, store: { state }, stepping: { go
 }
 /** @typedef {ReturnType<typeof makeFilm>} Film */
 
+/** The lanes of this machine: the clock names the others. @param {Record<string, number>} times */
+const ownLanes = (times) => lanesOf(times).filter((lane) => !isRecorded(lane));
+/** @param {Record<string, number>} times */
+const ownTimes = (times) => ownLanes(times).map((lane) => times[lane]);
+
 /** Whether frames were recorded. @param {Step[]} steps */
 const hasFilm = (steps) => steps.filter(({ frame }) => frame).length > 1;
 
@@ -196,16 +212,16 @@ export const STYLE = `
 .ce-stairs i{flex:0 0 4px}
 .ce-stairs .ce-stair{flex:1 1 0;min-width:0;background:var(--ce-changedFill)}
 .ce-stairs i.ce-lane-recorded{opacity:.55}
-.ce-frame svg{position:relative;display:none;flex:none;margin-left:6px}
+.ce-frame svg{position:relative;flex:none;width:min(86px,28cqw);margin-left:6px}
 .ce-frame-words{position:relative;display:none;flex-direction:column;min-width:0;padding:0 6px}
 .ce-frame b{font-size:15px;font-variant-numeric:tabular-nums;text-shadow:0 0 3px var(--ce-panel)}
 .ce-frame em{margin-left:6px;font-size:12px;font-style:normal;font-weight:400}
 .ce-frame-words>span{display:none;font-size:12px;overflow:hidden;text-overflow:ellipsis;text-shadow:0 0 3px var(--ce-panel)}
 .ce-root button.ce-frame:first-child{min-width:46px}
+.ce-root button.ce-frame.ce-pictured{min-width:${PICTURED}px}
 @container (min-width:24px){.ce-frame-words{display:flex;padding:0 2px}.ce-frame b{font-size:12px}}
 @container (min-width:54px){.ce-frame-words{padding:0 6px}.ce-frame b{font-size:15px}}
 @container (min-width:64px){.ce-frame-words>span{display:block}}
-@container (min-width:170px){.ce-frame svg{display:block}}
 .ce-film-low .ce-frame-words>span,.ce-film-low svg{display:none!important}
 .ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}
 .ce-root button.ce-run-of-frames{border-style:double;border-width:3px}

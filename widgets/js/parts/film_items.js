@@ -35,12 +35,9 @@ export const largest = (frames) => [...frames].sort((a, b) => b.gain - a.gain).s
  */
 export function itemsOf(steps, fit, step) {
   const frames = framesOf(steps);
-  const starts = frames.map((frame) => frame.step.index);
+  const places = new Map(frames.map((frame, at) => [frame, at]));
   /** The steps after a frame that changed nothing. @param {Frame} frame */
-  const ticksOf = (frame) => {
-    const next = starts[frames.indexOf(frame) + 1] ?? Infinity;
-    return steps.filter(({ index }) => index > frame.step.index && index < next);
-  };
+  const ticksOf = (frame) => steps.slice(frame.step.index + 1, frames[(places.get(frame) ?? 0) + 1]?.step.index);
   return runsOf(frames, frames.length > fit).flatMap((run) => {
     const ticks = run.map(ticksOf);
     const last = ticks[ticks.length - 1];

@@ -63,7 +63,6 @@ export const STYLE = `
 .ce-root .ce-solid-icon svg.ce-icon path{fill:currentColor}
 .ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
 .ce-label select{color:var(--ce-fg)}
-.ce-grow{flex:1 1 auto}
 .ce-main{position:relative;display:flex;flex:1 0 clamp(180px,50vh,240px);min-height:0;background:var(--ce-ground)}
 .ce-float{position:absolute;display:flex;gap:4px}
 `;
@@ -158,7 +157,7 @@ export function makeArrangement(page) {
       if (closeup.element.parentNode !== holder) holder.replaceChildren(closeup.element);
       setChildren(toolbar.choosing, hasAllTools(state) ? toolbar.choosers : []);
     },
-    /** What has no room elsewhere. @param {ReadonlySet<string>} closed headings that the user has closed */
+    /** What has no room elsewhere. @param {Set<string>} closed headings that the user has closed */
     settings(closed) {
       const own = isCompact(state) ? [slides.buttons, toolbar.time] : [];
       const moved = () => [
@@ -168,6 +167,7 @@ export function makeArrangement(page) {
       ];
       const settings = h("div", { class: "ce-settings" }, ...(hasAllTools(state) ? [] : moved()), stepper.only);
       const view = h("details", { open: !closed.has("View") }, h("summary", { text: "View" }), settings);
+      view.addEventListener("toggle", () => (view.open ? closed.delete("View") : closed.add("View")));
       if (hasLegend(state)) return h("div", {}, view);
       const legend = h("ul", { class: "ce-legend" }, legendItems(make, state));
       return h("div", {}, view, h("details", { open: true }, h("summary", { text: "Legend" }), legend));

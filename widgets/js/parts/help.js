@@ -21,6 +21,7 @@ const KEYS = [
   ["h", "lineage"],
   ["w", "why not; without a selection, the near miss that got furthest"],
   ["t", TIMING],
+  ["r, z", "race of before and after on the time line; magnify its end"],
   ["Esc", "clear, then leave"],
   ["?", "this help"],
   ["On buffers", "↑ ↓: another one, Enter: choose it, Shift + Enter: does it share memory with the first?"],

@@ -31,7 +31,7 @@ const MAX_NAMES = 12;
 const MAX_UNBROKEN = 16;
 
 /** @param {import("../graph.js").Page} page */
-export function makeInspector({ ui: { h, button, textButton }, store, saving: { request, setView }, arrangement }) {
+export function makeInspector({ ui: { h, button, textButton }, store, saving: { request }, arrangement }) {
   const { state } = store;
   /** Headings that the user has closed, and those that are closed at first. */
   const closed = new Set([MORE]);
@@ -133,7 +133,6 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
 
   /** Open the inspector at a section, for its button and its key. @param {string} name */
   function openSection(name) {
-    setView({ tab: name });
     // A host that answers has all patterns to choose from.
     if (name === "why-not" && list(state.options.requests).includes(name)) return request(name);
     if (isDrawer(state)) store.set({ showSide: true });
@@ -302,7 +301,7 @@ function nodeRows(box, picture) {
 }
 
 /** @param {number} count */
-export const andMore = (count) => (count > 0 ? ` and ${count} more` : "");
+const andMore = (count) => (count > 0 ? ` and ${count} more` : "");
 
 /** @param {string} heading @param {string[][]} rows @returns {Section} */
 const cutSection = (heading, rows) => ({
@@ -326,7 +325,7 @@ const timeText = (seconds) =>
   seconds < 0.9995 ? `${(1000 * seconds).toPrecision(3)} ms` : `${seconds.toPrecision(3)} s`;
 
 /** @param {Step} step @returns {Details} */
-export function factsOfStep(step) {
+function factsOfStep(step) {
   const sizes = step.counted
     ? [[step.counted, grouped(step.layers)]]
     : [

@@ -2,8 +2,9 @@
 
 import { classes, setChildren, uniqueName } from "../shared/elements.js";
 import { markElements } from "../shared/marks.js";
-import { valueColour } from "../shared/theme.js";
-import { hasLegend, isNarrow } from "./state.js";
+import { KINDS, valueColour } from "../shared/theme.js";
+import { scale as valueScale } from "../closeup/values.js";
+import { cellValues, hasLegend, isColouredByValue, isNarrow } from "./state.js";
 
 /**
  * @import { LegendItem } from "../picture/types.js"
@@ -13,13 +14,18 @@ import { hasLegend, isNarrow } from "./state.js";
 const STOPS = 10;
 
 /** @param {Make} make @param {Readonly<import("./state.js").State>} state */
-export function legendItems(make, { picture, palette }) {
+export function legendItems(make, state) {
   const { h } = make;
+  const { picture, palette } = state;
   const items = picture ? picture.legend : [];
+  const { values } = state;
+  const drawn = values && cellValues(state) ? values.runs[state.run].label : "";
   const scale = items.filter((item) => item.role === "scale");
-  const roles = items.filter((item) => item.role !== "scale");
+  const roles = items.filter((item) => item.role !== "scale" && !(drawn && item.role in KINDS));
   return [
-    ...(scale.length ? [scaleItem(make, scale, palette)] : []),
+    ...(values && drawn ? [h("li", {}, h("span", { text: `input ${drawn}:` }), valueScale(h, values))] : []),
+    ...(isColouredByValue(state) && !drawn ? [h("li", { text: values?.missing || "Running some inputs …" })] : []),
+    ...(scale.length && !drawn ? [scaleItem(make, scale, palette)] : []),
     ...roles.map((item) => h("li", {}, swatch(make, item.swatch, palette), h("span", { text: item.text }))),
   ];
 }
@@ -61,7 +67,10 @@ export function makeLegend({ ui: { make, h }, store: { state } }) {
   const element = h("div", { class: "ce-legends" });
   return {
     element,
-    reads: /** @type {const} */ (["picture", "palette", "options", "width", "roomy"]),
+    reads: /** @type {const} */ ([
+      ...["picture", "palette", "options", "width", "roomy"],
+      ...["values", "run", "closeup", "showCloseup", "details", "selection", "view"],
+    ]),
     draw() {
       items.replaceChildren(...legendItems(make, state));
       const folds = !state.roomy || isNarrow(state);
@@ -79,6 +88,7 @@ export const STYLE = `
 .ce-legend svg{flex:none}
 .ce-legend text{font-size:10.5px;font-weight:700;text-anchor:middle;dominant-baseline:central}
 .ce-side .ce-legend{flex-direction:column;align-items:flex-start;padding:0;border:0}
+.ce-legend .ce-values-scale{margin:0}
 .ce-legends{position:relative;flex:none}
 .ce-folded{border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-folded summary{cursor:pointer;font-weight:600;min-height:26px;padding:3px 12px}

@@ -12,9 +12,18 @@ import { matchesMedia } from "../shared/theme.js";
 const [WIDTH, HEIGHT, GAP] = [92, 30, 22];
 /** Estimated width of a character of a title. */
 const CHARACTER = 7.8;
-const [ARROW, MAKES] = ["M-16 15h11m-4 -4l5 4l-5 4", "M4 15h16m-6 -6l7 6l-7 6"];
+/** Room for the numbers at the corners of boxes. */
+const CORNER = 8;
+/** What feeds the next layer is an arrow, what a rule makes of them stands behind a chevron. */
+const [ARROW, MAKES] = ["M-16 15h11m-4 -4l5 4l-5 4", "M-25 2l9 13l-9 13h8l9 -13l-9 -13z"];
+/** Room for the chevron. */
+const MADE = 16;
+/** The result of a rule that the trace does not tell. */
+const UNKNOWN = "not applied";
+/** Maximum number of lines that say what came of a match. */
+const MAX_LINES = 3;
 
-const WHAT_IF = "What if it were not so?";
+const WHAT_IF = "What if this check had passed?";
 
 /** @param {import("../graph.js").Page} page */
 export function makeLens(page) {
@@ -40,51 +49,86 @@ export function makeLens(page) {
     next,
     h("div", { class: "ce-lens-place" }, words, place),
   );
+  const checks = h("ol", { class: "ce-lens-entries" });
+  const every = h("details", { class: "ce-lens-every" }, h("summary", { text: "What the rule checked" }), checks);
   const close = button("Close the rule lens (Esc)", "close", () => selecting.light(""), { class: "ce-bare" });
 
-  /** What the rule looks for, inputs first, and what it makes. @param {Rule} rule */
+  /** What the rule looks for, inputs first, with their numbers, and what it makes. @param {Rule} rule */
   function smallPicture(rule) {
     const finds = [...rule.finds].reverse();
-    const longest = Math.max(0, ...[...finds, ...rule.makes].map(({ title }) => title.length));
+    const makes = rule.makes.length ? rule.makes : [{ title: UNKNOWN, kind: "", place: "" }];
+    const longest = Math.max(...[...finds, ...makes].map(({ title }) => title.length));
     const wide = Math.max(WIDTH, Math.ceil(longest * CHARACTER) + 12);
     const size = wide + GAP;
-    const count = finds.length + rule.makes.length;
-    const width = count * size - GAP + (rule.makes.length ? 16 : 0);
-    /** @param {RulePart} part @param {number} x @param {string | null} arrow */
-    const box = (part, x, arrow) =>
+    const width = (finds.length + makes.length) * size - GAP + MADE;
+    /** @param {{title: string, kind: string, place: string}} part @param {number} x @param {string} [mark] */
+    const box = ({ title, kind, place: number }, x, mark) =>
       s(
         "g",
         { transform: `translate(${x} 0)` },
-        arrow
-          ? s("path", { d: arrow, class: "ce-lens-arrow", transform: `translate(${arrow === MAKES ? -30 : 0} 0)` })
-          : null,
+        mark ? s("path", { d: mark, class: mark === MAKES ? "ce-lens-makes" : "ce-lens-arrow" }) : null,
         s("rect", {
-          width: wide,
-          height: HEIGHT,
-          rx: 5,
-          fill: state.palette.roles[part.kind] || state.palette.roles.operator,
+          ...{ width: wide, height: HEIGHT, rx: 5, class: kind ? "" : "ce-lens-unknown" },
+          fill: kind ? state.palette.roles[kind] || state.palette.roles.operator : "none",
         }),
-        s("text", { x: wide / 2, y: 20, text: part.title }),
+        number ? s("circle", { cx: 2, cy: 2, r: 8.5 }) : null,
+        number ? s("text", { x: 2, y: 6.5, class: "ce-lens-number", text: number }) : null,
+        s("text", { x: wide / 2, y: 20, class: kind ? "" : "ce-lens-unknown", text: title }),
       );
-    const said = `${finds.map(({ title }) => title).join(", then ")}${rule.makes.length ? ` become ${rule.makes.map(({ title }) => title).join(", ")}` : ""}`;
+    const become = `become ${makes.map(({ title }) => title).join(", ")}`;
+    const said = `${finds.map(({ title }) => title).join(", then ")} ${become}`;
+    const [across, down] = [width + CORNER + 2, HEIGHT + CORNER + 2];
+    const look = {
+      class: "ce-lens-picture",
+      style: `max-width:${across}px`,
+      viewBox: `-${CORNER} -${CORNER} ${across} ${down}`,
+    };
     return s(
       "svg",
-      {
-        class: "ce-lens-picture",
-        style: `max-width:${width}px`,
-        viewBox: `-2 -2 ${width + 4} ${HEIGHT + 4}`,
-        role: "img",
-        "aria-label": said,
-      },
-      finds.map((part, at) => box(part, at * size, at ? ARROW : null)),
-      rule.makes.map((part, at) => box(part, (finds.length + at) * size + 16, at ? ARROW : MAKES)),
+      { ...look, role: "img", "aria-label": said },
+      finds.map((part, at) => box(part, at * size, at ? ARROW : "")),
+      makes.map((part, at) => box({ ...part, place: "" }, (finds.length + at) * size + MADE, at ? ARROW : MAKES)),
     );
+  }
+
+  /**
+   * What came of each layer of the rule in a few words, inputs first: at most three lines, with the one that refused.
+   * @param {Hull} hull @param {Attempt} attempt @param {Rule} rule
+   */
+  function lines(hull, attempt, rule) {
+    const isMiss = hull.kind === "near-miss";
+    const beats = beatsOf(attempt, rule, isMiss).slice(0, lensOf(state).beats);
+    const all = rule.finds.map((part, entry) => {
+      const own = beats.filter((beat) => beat.side === 0 && beat.entry === entry);
+      const failed = own.some(({ passed }) => !passed);
+      const asked = own.filter(({ question }) => question >= 0).length;
+      const why = failed
+        ? hull.lens?.sign || "refused"
+        : asked === 1
+          ? "its check passed"
+          : `its ${asked} checks passed`;
+      const [sign, name] = failed ? ["✕", "no"] : own.length ? ["✓", "yes"] : ["·", "open"];
+      const text = `${part.place} ${part.title}${own.length ? ` #${attempt.cells[entry]}: ${why}` : ": not reached"}`;
+      return {
+        failed,
+        line: h(
+          "li",
+          { class: `ce-lens-is-${name}` },
+          h("i", { "aria-hidden": "true", text: sign }),
+          h("span", { text }),
+        ),
+      };
+    });
+    const kept =
+      all.length > MAX_LINES ? [...all.filter(({ failed }) => failed), ...all.filter(({ failed }) => !failed)] : all;
+    const shown = new Set(kept.slice(0, MAX_LINES));
+    return all.reverse().flatMap((one) => (shown.has(one) ? [one.line] : []));
   }
 
   /** Each entry with the layer that it bound and the questions that were asked. @param {Hull} hull @param {Attempt} attempt @param {Rule} rule */
   function entries(hull, attempt, rule) {
     const beats = beatsOf(attempt, rule, hull.kind === "near-miss").slice(0, lensOf(state).beats);
-    return rule.finds.map((part, entry) => {
+    const found = rule.finds.map((part, entry) => {
       const own = beats.filter((beat) => beat.side === 0 && beat.entry === entry);
       const bound = own.length ? ` → #${attempt.cells[entry]}` : "";
       const failed = own.some(({ passed, question }) => !passed && question < 0);
@@ -100,9 +144,10 @@ export function makeLens(page) {
           h("span", { class: "ce-said", text: `: ${said}` }),
         );
       });
-      const head = h("b", { text: `${part.place}: ${part.title}${bound}${failed ? " ✕" : ""}` });
+      const head = h("b", { text: `${part.place} ${part.title}${bound}${failed ? " ✕" : ""}` });
       return h("li", {}, head, h("ul", {}, questions));
     });
+    return found.reverse();
   }
 
   /** What the rule would match if it had not been refused, on request. @param {Hull} hull */
@@ -167,16 +212,18 @@ export function makeLens(page) {
       const beats = beatsOf(attempt, rule, hull.kind === "near-miss");
       const over = lensOf(state).beats >= beats.length;
       element.setAttribute("class", `ce-lens${isNarrow(state) ? " ce-lens-over" : ""}`);
+      checks.replaceChildren(...entries(hull, attempt, rule));
       element.replaceChildren(
         h("h2", {}, h("span", { text: rule.name }), h("em", { text: HULL_WORDS[hull.kind] || hull.kind }), close),
         h("p", { text: rule.meaning }),
         smallPicture(rule),
         turns,
+        h("ol", { class: "ce-lens-lines" }, lines(hull, attempt, rule)),
         h("p", { class: `ce-lens-verdict${over ? "" : " ce-lens-waits"}`, text: attempt.verdict }),
         ...[over ? rivalWords(hull, attempt) : null].filter(Boolean),
         ...(over ? whatIf(hull) : []),
         done,
-        h("ol", { class: "ce-lens-entries" }, entries(hull, attempt, rule)),
+        every,
       );
       // Its own counter takes the place of the foot's, and the focus stays on a button that turns.
       const turned = pager.contains(focused) ? next : element.contains(focused) ? focused : null;
@@ -193,9 +240,20 @@ export const STYLE = `
 .ce-lens h2{display:flex;align-items:center;gap:8px;font-size:14px;line-height:1.3;margin:0 0 4px;font-weight:650;color:inherit}
 .ce-lens h2 em{flex:1;font-style:normal;font-weight:400;color:var(--ce-muted);font-size:12.5px}
 .ce-lens p{margin:4px 0;overflow-wrap:anywhere}
-.ce-lens-picture{display:block;width:100%;max-height:44px;margin:8px 0}
+.ce-lens-picture{display:block;width:100%;max-height:48px;margin:8px 0}
 .ce-lens-picture text{text-anchor:middle;font-size:13px;font-weight:600;fill:var(--ce-onCell)}
 .ce-lens-picture rect{stroke:var(--ce-kept);stroke-width:.8}
+.ce-lens-picture .ce-lens-unknown{stroke-dasharray:4 3;font-weight:400;fill:none}
+.ce-lens-picture text.ce-lens-unknown{fill:var(--ce-muted)}
+.ce-lens-picture circle{fill:var(--ce-panel);stroke:var(--ce-fg);stroke-width:1.2}
+.ce-lens-picture text.ce-lens-number{fill:var(--ce-fg);font-size:12px;font-weight:700}
+.ce-lens-makes{fill:var(--ce-fg)}
+.ce-lens-lines{list-style:none;margin:8px 0 0;padding:0}
+.ce-lens-lines li{display:flex;gap:6px;line-height:1.5}
+.ce-lens-lines i{font-style:normal;width:14px;text-align:center;font-weight:700}
+.ce-lens-is-open{color:var(--ce-muted)}
+.ce-lens-is-no{font-weight:650;color:var(--ce-error)}
+.ce-lens-every summary{cursor:pointer;min-height:24px;color:var(--ce-muted)}
 .ce-lens-arrow{fill:none;stroke:var(--ce-fg);stroke-width:1.8}
 .ce-lens-place{display:flex;flex-direction:column;min-width:0;padding-left:8px;font-size:12.5px;font-variant-numeric:tabular-nums}
 .ce-lens-place span{color:var(--ce-muted);overflow-wrap:anywhere}

@@ -1,19 +1,30 @@
 /** Below a living circuit: the probability of what is painted, what to paint with, and what a layer mixes. */
 
-import { lineAlpha, lineWidth, paintTiles } from "../living/paint.js";
+import { isTurned, lineAlpha, lineWidth, paintTiles, turned } from "../living/paint.js";
+import { logScale, valueOf } from "../living/words.js";
 import { paintOf } from "../picture/fills.js";
 import { boxOf, isAsking, isPresenting } from "./state.js";
+
+/** @import { Box } from "../picture/types.js" */
 
 /** The side of the picture of a unit, and the space between two, in pixels. */
 const [SIDE, SPACE, LABEL] = [52, 8, 18];
 /** Bits of evidence with a sample of their line in the legend. */
 const SAMPLES = [0, 1, 3];
+const COLUMN_WORDS = "Click a curve or a value to observe it: the others follow. Dashed: without what is observed.";
 /** @type {[import("../controls/living.js").Brush, string, string][]} */
 const BRUSHES = [
   ["ink", "Ink", "Paint the largest value on an input"],
   ["paper", "Paper", "Paint the least value on an input"],
   ["unknown", "Unknown", "Forget an input: the circuit fills it in (also Shift and drag)"],
 ];
+
+/** Whether values go from left to right in a cell. @param {Box} box @param {number} layer @param {number} variables @param {number[]} image */
+function isCellTurned({ plate }, layer, variables, image) {
+  if (!plate) return false;
+  const [w, h] = plate.places.slice(4 * plate.cells.indexOf(layer) + 2);
+  return isTurned({ x: 0, y: 0, w: w * plate.unit[0], h: h * plate.unit[1] }, variables, image);
+}
 
 /** @param {import("../graph.js").Page} page */
 export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state }, living, epochs, columns }) {
@@ -43,8 +54,9 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
       class: "ce-group",
       onsubmit: guard((/** @type {any} */ event) => {
         event.preventDefault();
-        const value = given.value.trim() === "" ? NaN : Number(given.value);
-        living.set(Number(which.value), Number.isFinite(value) ? value : null);
+        const cell = given.value.trim() === "" ? NaN : Number(given.value);
+        const variable = state.life?.variables[Number(which.value)];
+        if (variable) living.set(Number(which.value), Number.isFinite(cell) ? valueOf(variable, cell) : null);
       }),
     },
     ...[
@@ -97,9 +109,11 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     );
     picks.hidden = !examples.length;
     painting.hidden = forgetHalf.hidden = !life?.image.length;
-    which.replaceChildren(
-      ...(life?.variables ?? []).map(({ name }, variable) => h("option", { value: variable, text: name })),
+    const numbers = (life?.variables ?? []).flatMap(({ name, labels }, variable) =>
+      labels.length ? [] : [h("option", { value: variable, text: name })],
     );
+    which.replaceChildren(...numbers);
+    observing.hidden = !numbers.length;
     drawLines();
   }
 
@@ -146,7 +160,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.hidden = said.hidden = !found;
     if (!life || !believed || !shown?.box || !found || !pen) return;
     const { pictures } = living.mixed(found.at);
-    const [room, pitch] = [strip.parentNode.clientWidth || 800, SIDE + SPACE];
+    const [room, pitch] = [state.width || 800, SIDE + SPACE]; // the width of the strip would be measured at each stroke
     const fitted = Math.min(pictures.length, Math.max(1, Math.floor((room - 24) / pitch)));
     const [many, noun] = [found.belief.variables.length, life.image.length ? "pixel" : "variable"];
     const over = many === 1 ? `this ${noun}` : `${found.at === life.root ? "all " : ""}${many} ${noun}s`;
@@ -163,13 +177,14 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.setAttribute("aria-label", said.textContent);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { fill } = paintOf(shown.box, palette);
+    const tiles = isCellTurned(shown.box, shown.layer, many, life.image) ? turned(found.tiles) : found.tiles;
     const order = Array.from({ length: pictures.length }, (_, at) => at);
     if (fitted < pictures.length) order.sort((a, b) => found.belief.shares[b] - found.belief.shares[a]);
     order.slice(0, fitted).forEach((unit, place) => {
       const share = found.belief.shares[unit];
       const area = { x: place * pitch + 1, y: 1, w: SIDE, h: SIDE };
       pen.globalAlpha = 0.35 + 0.65 * Math.min(1, 3 * share);
-      paintTiles(pen, palette, fill, area, pictures[unit], found.tiles);
+      paintTiles(pen, palette, fill, area, pictures[unit], tiles);
       pen.globalAlpha = 1;
       pen.strokeStyle = fill;
       pen.lineWidth = share > 0.1 ? 3 : 1;
@@ -186,7 +201,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   function drawControls() {
     const { life, believed, evidence, row, brush, sampling } = state;
     const [observed, filled] = [evidence, row].map((all) => all.filter((one) => one !== null).length);
-    const log = believed?.log ?? 0;
+    const log = life ? (believed?.log ?? 0) - logScale(life, evidence) : 0;
     value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
     const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
     const noun = life?.image.length ? "pixels" : "variables";
@@ -201,7 +216,8 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     if (!life) return "Asking for the weights …";
     const best = Math.min(...life.epochs.map(({ bits }) => bits));
     const shown = life.epochs[epoch];
-    if (!shown || shown.bits === best) return life.missing || life.note;
+    const words = life.note || (life.image.length ? "" : COLUMN_WORDS);
+    if (!shown || shown.bits === best) return life.missing || words;
     return `As it was after epoch ${shown.epoch}: ${shown.bits.toFixed(2)} bits per variable of held-out rows; the best has ${best.toFixed(2)}.`;
   }
 

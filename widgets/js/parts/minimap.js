@@ -1,4 +1,4 @@
-/** The map of the whole picture with what is in sight, while that is not all of it: in the corner with fewest boxes. */
+/** The map of the whole picture with what is in sight, while that is not all of it: where it covers fewest boxes. */
 
 import { paintOf } from "../picture/fills.js";
 import { isCompact } from "./state.js";
@@ -15,7 +15,7 @@ const ZOOMED = 1.08;
 const [SHOWN_WIDTH, SHOWN_HEIGHT, OFF] = [150, 100, 10];
 /** Room for the words above and below a plate. */
 const [ABOVE, BELOW] = [30, 60];
-const CORNERS = /** @type {const} */ (["bottom-right", "bottom-left", "top-left"]);
+const CORNERS = /** @type {const} */ (["bottom-right", "bottom-left", "bottom-middle", "top-left", "top-middle"]);
 /** @typedef {typeof CORNERS[number]} Corner */
 
 /**
@@ -27,7 +27,8 @@ const CORNERS = /** @type {const} */ (["bottom-right", "bottom-left", "top-left"
 export function cornerFor(boxes, { k, x, y }, { width, height }, corners = CORNERS) {
   /** @param {Corner} corner */
   function covered(corner) {
-    const left = corner.endsWith("left") ? OFF : width - OFF - SHOWN_WIDTH;
+    const right = width - OFF - SHOWN_WIDTH;
+    const left = corner.endsWith("left") ? OFF : corner.endsWith("middle") ? (width - SHOWN_WIDTH) / 2 : right;
     const top = corner.startsWith("top") ? OFF : height - OFF - SHOWN_HEIGHT;
     let area = 0;
     for (const box of boxes) {
@@ -100,7 +101,7 @@ export function makeMinimap({ ui: { h, guard }, store: { state }, stage, camera 
     const room = !state.showTable && stage.viewport().height >= MIN_STAGE;
     element.hidden = !picture || !picture.boxes.length || !zoomed || !room;
     if (!picture || element.hidden) return;
-    const corners = isCompact(state) ? CORNERS.slice(0, 2) : CORNERS; // a notebook has buttons at the top
+    const corners = isCompact(state) ? CORNERS.slice(0, 3) : CORNERS; // a notebook has buttons at the top
     element.setAttribute("data-corner", cornerFor(picture.boxes, state.camera, stage.viewport(), corners));
     if (pen) paint(picture);
   }
@@ -113,6 +114,8 @@ export function makeMinimap({ ui: { h, guard }, store: { state }, stage, camera 
 
 export const STYLE = `
 .ce-map{position:absolute;right:${OFF}px;bottom:${OFF}px;width:${SHOWN_WIDTH}px;height:${SHOWN_HEIGHT}px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
+[data-moving=true] .ce-map{visibility:hidden}
 .ce-map[data-corner$=left]{right:auto;left:${OFF}px}
+.ce-map[data-corner$=middle]{right:auto;left:calc(50% - ${SHOWN_WIDTH / 2}px)}
 .ce-map[data-corner^=top]{bottom:auto;top:${OFF}px}
 `;

@@ -249,7 +249,7 @@ export function makeSlides({
 
 export const STYLE = `
 .ce-root.ce-slides{position:fixed;inset:0;z-index:2000;height:auto!important;width:auto;border:0;border-radius:0;font-size:16px;padding:0 24px}
-.ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-closeup,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map,.ce-slides .ce-modes{display:none!important}
+.ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-closeup,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map{display:none!important}
 .ce-guessing .ce-link-layer{display:none}
 .ce-root.ce-slides:focus-visible{outline:none}
 .ce-slide-head{flex:none;padding:18px 0 10px}
@@ -263,7 +263,8 @@ export const STYLE = `
 .ce-narrow .ce-slide-head h2{font-size:24px}
 .ce-narrow .ce-slide-head p{font-size:17px}
 .ce-slide-position{margin-right:auto;white-space:nowrap;font-size:18px;font-weight:600;font-variant-numeric:tabular-nums}
-.ce-slides .ce-runs{font-size:18px}
-.ce-slides .ce-run{height:26px}
+.ce-slides :is(.ce-clock,.ce-race-words){font-size:18px}
+.ce-slides :is(.ce-clock-scale,.ce-run-side,.ce-run-side button){font-size:16px}
+.ce-slides .ce-track{height:26px}
 .ce-slides .ce-main{background:none}
 `;

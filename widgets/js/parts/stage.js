@@ -15,7 +15,7 @@ import { isAlive, isPresenting, marksOf, picturesOf } from "./state.js";
  */
 
 /** Above it, boxes are drawn on a canvas. */
-export const MAX_SVG_BOXES = 1000;
+const MAX_SVG_BOXES = 1000;
 
 /** @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, kind: keyof typeof SCENES}} Pane */
 
@@ -31,7 +31,17 @@ const [TEXT, SLIDE_TEXT] = [12, 16];
 const [MAX_FIT, SLIDE_FIT] = [1.2, 1.8];
 const EMPHASIZED = /** @type {const} */ (["selection", "found", "lit", "hull", "hover", "focus", "cell"]);
 const VALUES = /** @type {const} */ (["details", "closeup", "showCloseup", "values", "run"]);
-const LENS = /** @type {const} */ (["match", "docked", "showDone", "otherwise", "guess", "view", "steps"]);
+const LENS = /** @type {const} */ ([
+  "match",
+  "docked",
+  "showDone",
+  "otherwise",
+  "tried",
+  "shut",
+  "guess",
+  "view",
+  "steps",
+]);
 const LIFE = /** @type {const} */ (["alive", "believed"]);
 const MARKS = [...EMPHASIZED, ...VALUES, ...LENS, ...LIFE];
 /** How pictures are drawn. */

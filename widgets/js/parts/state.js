@@ -19,11 +19,11 @@ import { list, number, text } from "../shared/reading.js";
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  *   match: number, docked: {at: string, beats: number}, showDone: boolean, otherwise: string,
- *   notice: string, guess: {at: string, chosen: string[], checked: boolean},
+ *   tried: string, shut: boolean, notice: string, guess: {at: string, chosen: string[], checked: boolean},
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/reading.js").Values | null, run: number, running: boolean,
  *   life: import("../living/model.js").Model | null, alive: boolean, evidence: import("../living/model.js").Evidence,
- *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush, epoch: number, row: import("../living/model.js").Evidence, sampling: boolean,
+ *   believed: import("../living/beliefs.js").Believed | null, brush: import("../controls/living.js").Brush, epoch: number, row: import("../living/model.js").Evidence, sampling: boolean, learning: boolean,
  * }} State
  * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `side`: the width of the inspector, for CSS, once it was chosen; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
@@ -31,7 +31,7 @@ import { list, number, text } from "../shared/reading.js";
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
  * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
  * `docked`: how much of it; `showDone`: with those before it done; `otherwise`: the near miss of which the
- * reader asks what if it were not so; `notice`: what the last key could not do; `life`: the circuit that the page evaluates, `alive`: cells show what their layers believe of the `evidence`: `believed`, or of the `row` with a sample of the rest; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
+ * reader asks what if it were not so; `tried`: the pin whose attempt is shown, `shut`: as if its check had passed; `notice`: what the last key could not do; `life`: the circuit that the page evaluates, `alive`: cells show what their layers believe of the `evidence`: `believed`, or of the `row` with a sample of the rest; `learning`: the film of its epochs plays; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -61,6 +61,8 @@ export const initialState = (palette) => ({
   docked: { at: "", beats: 0 },
   showDone: false,
   otherwise: "",
+  tried: "",
+  shut: false,
   notice: "",
   guess: NO_GUESS,
   slice: -1,
@@ -91,6 +93,7 @@ export const initialState = (palette) => ({
   epoch: -1,
   row: [],
   sampling: false,
+  learning: false,
 });
 
 /** The compact form, for notebooks. @param {Readonly<State>} state */
@@ -226,10 +229,14 @@ export const isCloseupAwaited = ({ details, selection, options, picture }) =>
   options.closeup !== false &&
   !(details && selection.includes(details.id));
 
+/** Whether cells are to have the colours of their values: never on a slide or while a question is asked. @param {Readonly<State>} state */
+export const isColouredByValue = (state) =>
+  state.view.colour_by === "value" && !isPresenting(state) && !isAsking(state);
+
 /** The values that the cells show: none on a slide, which has no close-up. @param {Readonly<State>} state */
-function cellValues(state) {
+export function cellValues(state) {
   const isOpen = state.closeup === "values" && state.showCloseup && !isPresenting(state);
-  const shown = isOpen && (closeupOf(state) || isCloseupAwaited(state));
+  const shown = isColouredByValue(state) || (isOpen && (closeupOf(state) || isCloseupAwaited(state)));
   const { runs, looks } = (shown && state.values) || { runs: [], looks: [] };
   const run = runs[state.run];
   return run ? { cells: run.cells, looks } : null;
@@ -248,6 +255,7 @@ export const marksOf = (state) => ({
   values: cellValues(state),
   lens: lensOf(state),
   layers: layersOf(state),
+  pins: { tried: triedPin(state)?.id ?? "", shut: state.shut, hidden: isAsking(state) },
 });
 
 /** The selected boxes and those that were found; in a scene that asks, those that were chosen and then the right ones. @param {Readonly<State>} state */
@@ -268,6 +276,13 @@ export function withoutLens({ view, hull }) {
   if (!hull && !view.hull && !view.under) return {};
   return { hull: "", match: 0, ...(view.under ? { mode: view.under, under: "" } : {}) };
 }
+
+/** A pin of the picture that is shown. @param {Readonly<State>} state @param {string} id */
+export const pinKey = ({ picture }, id) => `${picture?.step} ${picture?.mode} ${id}`;
+
+/** The pin whose attempt is shown. @param {Readonly<State>} state */
+export const triedPin = (state) =>
+  (!isAsking(state) && state.picture?.pins.find(({ id }) => pinKey(state, id) === state.tried)) || null;
 
 /** What the rule lens shows. @param {Readonly<State>} state */
 export const lensKey = ({ picture, hull, match }) => `${picture?.step} ${picture?.mode} ${hull} ${match}`;

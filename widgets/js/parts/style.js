@@ -3,7 +3,11 @@
 import { STYLE as CLOSEUP } from "../closeup/panel.js";
 import { STYLE as DOCKING } from "../plates/docking.js";
 import { STYLE as PLATES } from "../plates/labels.js";
+import { STYLE as ATTEMPTS } from "../plates/attempt.js";
 import { STYLE as LINKS } from "../plates/links.js";
+import { STYLE as PINS } from "../plates/pins.js";
+import { STYLE as TRIED } from "./attempt.js";
+import { STYLE as PORTS } from "../plates/ports.js";
 import { STYLE as SCORE } from "../score/words.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as LANES } from "../shared/lanes.js";
@@ -109,6 +113,10 @@ export const STYLE = [
   SCORE,
   CLOSEUP,
   LINKS,
+  ATTEMPTS,
+  PINS,
+  TRIED,
+  PORTS,
   DOCKING,
   LENS,
   SLIDES,

@@ -1,23 +1,26 @@
 /**
- * The time line: what PyTorch runs, one call after the other, before and after the step; measured times are to scale, on
- * each device. Its button starts to measure, and the progress is beside it.
+ * The time line of the trace: its clock with a lens and a race, the button that starts to measure, the progress, and the
+ * table of backends.
  */
 
-import { isOfBackend, laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
+import { isOfBackend, isRecorded, laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
+import { STYLE as CLOCK, kernelsOf, stairOf, stripsElement, stripsOf } from "./clock.js";
+import { STYLE as RACE, heatsOf, makeRace } from "./race.js";
 import { guessOf, isAsking, isPresenting } from "./state.js";
 
 /**
- * @import { Frame } from "../picture/types.js"
+ * @import { Frame, Step } from "../picture/types.js"
  * @import { Changed } from "./state.js"
+ * @import { Clock, Lane, Stair, Strip } from "./clock.js"
  */
 
 /**
- * The steps with times of backends, and the lanes that these have; nothing if the time line shows them all.
+ * The steps with times of backends of this machine, and the lanes that these have; nothing if the time line shows them all.
  * @param {Frame[]} frames of all steps @param {number} shown the step that the time line shows
  * @returns {{frames: Frame[], lanes: string[]}}
  */
 export function backendsOf(frames, shown) {
-  const found = frames.filter(({ times }) => Object.keys(times).some(isOfBackend));
+  const found = frames.filter(({ times }) => Object.keys(times).some((lane) => isOfBackend(lane) && !isRecorded(lane)));
   if (!found.some(({ step }) => step !== shown)) return { frames: [], lanes: [] };
   return { frames: found, lanes: lanesOf(Object.assign({}, ...found.map(({ times }) => times))) };
 }
@@ -72,84 +75,158 @@ const BACKENDS = `
 .ce-backends td i{display:block;height:4px;min-width:1px}
 `;
 
-/** @typedef {{name: string, frame: Frame, lane: string, length: number}} Row  without lane, its length is in calls */
-
-const WIDTH = 1000;
-const HEIGHT = 14;
-/** Calls narrower than this are drawn without gaps between them. */
-const MIN_CALL = 2.5;
-
-/**
- * The rows that compare the frame of a step with the one before it. All are in one unit: milliseconds if a device has
- * times of each frame, or if backends were timed after the step, or else calls.
- * @param {Frame[]} frames @returns {Row[]}
- */
-export function rowsOf(frames) {
-  const last = frames[frames.length - 1];
-  /** @param {string} lane */
-  const isInBoth = (lane) => frames.every(({ times }) => lane in times);
-  const lanes = last ? lanesOf(last.times).filter((lane) => isInBoth(lane) || isOfBackend(lane)) : [];
-  const names = frames.length > 1 ? ["before", "after"] : ["runs"];
-  if (!lanes.length) return frames.map((frame, at) => ({ name: names[at], frame, lane: "", length: frame.calls }));
-  return lanes.flatMap((lane) =>
-    isInBoth(lane)
-      ? frames.map((frame, at) => ({ name: `${laneName(lane)} ${names[at]}`, frame, lane, length: frame.times[lane] }))
-      : [{ name: laneName(lane), frame: last, lane, length: last.times[lane] }],
-  );
-}
+/** The clock of the trace, which comes with the first step. @param {Step[]} steps */
+const clockOf = (steps) => steps[0]?.clock ?? null;
+/** Whether times are on it, not calls. @param {Clock | null} clock */
+const isTimed = (clock) => Boolean(clock?.lanes.some(({ lane }) => lane));
 
 /** @param {import("../graph.js").Page} page */
 export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } }) {
-  const { make, textButton } = ui;
-  const { h, s } = make;
+  const { make, textButton, guard } = ui;
+  const { h } = make;
   const backends = makeBackendTable(ui, goTo);
-  const rows = h("div", { class: "ce-runs" });
+  const rows = h("div", { class: "ce-clock" });
   const bar = h("progress", { max: 1, "aria-label": "Progress of the measurement" });
   const words = h("span", { role: "status" });
   const running = h("div", { class: "ce-timing", hidden: true }, words, bar, textButton("Cancel", timing.cancel));
+  const unmeasured = h("span", {});
+  const offer = textButton("Time it", timing.start, { title: "Measure every step and its layers (t)" });
+  const race = makeRace(ui, (heats) => drawRows(heats.flatMap(({ runners }) => runners)));
+  const raceButton = textButton("Race", flipRace, { title: "Run through before and after, slowed down (r)" });
+  const lensButton = textButton("Magnify", flipLens, { title: "Open the end of the time line at a larger scale (z)" });
   const missing = h("div", { class: "ce-run-missing" });
+  const side = h(
+    "div",
+    { class: "ce-run-side" },
+    running,
+    unmeasured,
+    h("div", { class: "ce-group" }, offer, raceButton, lensButton),
+  );
   const element = h(
     "div",
     { class: "ce-timeline", role: "group", "aria-label": "Time line", hidden: true },
+    race.words,
     rows,
-    h("div", { class: "ce-run-side" }, running),
+    side,
     missing,
     backends.element,
   );
+  /** Whether the end is magnified. */
+  let magnified = false;
+  /** What a race is of. */
+  let raced = "";
+  /** Where stairs are drawn. @type {Map<Stair, {track: any, y: number}>} */
+  const places = new Map();
 
-  /** The frame of the step, or else the last one before it, and the one before that. @returns {Frame[]} */
-  function framesShown() {
+  /** The frame whose stair is thick: that of the step, or else the last one before it. @returns {Frame | null} */
+  function frameShown() {
     const frames = state.steps.slice(0, state.step + 1).flatMap((step) => step.frame ?? []);
-    const current = frames[frames.length - 1];
-    if (!current) return [];
-    if (state.view.slides === "clock") return [frames[0], current];
-    if (state.view.slides && state.view.mode === "before") return frames.slice(-2, -1);
-    return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
+    const isBefore = state.view.slides && state.view.mode === "before";
+    return frames[frames.length - (isBefore ? 2 : 1)] ?? frames[0] ?? null;
   }
 
-  /** @param {Row} row @param {number} whole length of the longest row */
-  function rowElements({ name, frame, lane, length }, whole) {
-    let x = 0;
-    const blocks = partsOf(frame, lane).flatMap(({ kind, calls, length: own }) => {
-      const size = (WIDTH * own) / whole;
-      const d = blocksPath(x, size, calls);
-      x += size;
-      return s("path", { d, fill: state.palette.roles[kind] || state.palette.roles.operator });
+  /** The thick stairs of a lane. @param {Lane} lane @param {Frame} frame @param {Stair[]} racing */
+  function strongOf(lane, frame, racing) {
+    const known = racing.filter((stair) => lane.stairs.includes(stair));
+    const story = state.view.slides === "clock" ? lane.stairs.slice(0, 1) : [];
+    const found = [...story, stairOf(lane, frame.step), kernelsOf(lane, frame.step)];
+    return new Set(known.length ? known : found.flatMap((stair) => stair ?? []));
+  }
+
+  /** @param {Lane} lane @param {Stair | undefined} stair @param {Stair | undefined} kernels */
+  function timeElement({ about, stairs }, stair, kernels) {
+    const told = [stair, kernels].flatMap((one) => (one ? [one.about] : []));
+    const text = stair?.text ?? (stairs.length ? "not measured" : "");
+    const sign = kernels?.certified.startsWith("✓") ? " ✓" : "";
+    const more = [stair?.gain, kernels ? `${kernels.backend} ${kernels.text}${sign}` : ""].filter(Boolean).join("; ");
+    return h(
+      "span",
+      { class: "ce-clock-time", title: [...told, about].filter(Boolean).join("\n") },
+      h("b", { text }),
+      h("span", { class: "ce-clock-name", text: more ? ` ${more}` : "" }),
+    );
+  }
+
+  /** @param {number} step */
+  const frameAt = (step) => state.steps[step]?.frame ?? null;
+  /** @param {Lane} lane @param {Strip[]} strips @param {number} [factor] */
+  const trackElement = (lane, strips, factor) =>
+    h("div", { class: "ce-track" }, stripsElement(ui, lane, strips, frameAt, state.palette, factor));
+
+  /** @param {Stair[]} racing the stairs of a race */
+  function drawRows(racing = []) {
+    const [clock, frame] = [clockOf(state.steps), frameShown()];
+    places.clear();
+    if (!clock || !frame) return rows.replaceChildren();
+    const lanes = clock.lanes.map((lane) => {
+      const strips = stripsOf(lane, strongOf(lane, frame, racing));
+      const track = trackElement(lane, strips);
+      for (const { stair, y, height } of strips) places.set(stair, { track, y: y + height / 2 });
+      const name = h("b", { text: lane.name });
+      const machine = lane.machine ? ` ${lane.machine}` : "";
+      const label = h(
+        "span",
+        { class: "ce-clock-name", title: `${lane.name}${machine}\n${lane.about}` },
+        name,
+        h("span", { text: machine }),
+      );
+      return {
+        lane,
+        strips,
+        track,
+        parts: [label, track, timeElement(lane, stairOf(lane, frame.step), kernelsOf(lane, frame.step))],
+      };
     });
-    const count = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
-    const badge = frame.certified[lane];
-    const words = !lane ? count : badge ? `${timeWords(length)} ` : `${timeWords(length)}, ${count}`;
-    const view = {
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-      preserveAspectRatio: "none",
-      class: "ce-run",
-      "aria-hidden": "true",
-    };
-    return [
-      h("span", { class: "ce-run-name", text: name }),
-      s("svg", view, blocks),
-      h("span", { text: words }, badge ? h("span", { class: "ce-certified", text: badge }) : null),
-    ];
+    const last = lanes[lanes.length - 1];
+    const longest = Math.max(0, ...last.strips.map(({ strong, stair }) => (strong ? stair.share : 0)));
+    if (longest < ROOM && last.lane.lane) {
+      const style = `left:${(100 * longest).toFixed(2)}%`;
+      last.track.appendChild(h("span", { class: "ce-clock-scale", style, title: clock.scale, text: clock.scale }));
+    }
+    rows.replaceChildren(...lanes.flatMap(({ parts }) => parts), ...lensElements(clock, lanes));
+  }
+
+  /** The end of the clock at the scale of the lens. @param {Clock} clock @param {{lane: Lane, strips: Strip[]}[]} lanes */
+  function lensElements({ lens }, lanes) {
+    if (!lens || !magnified) return [];
+    const path = make.s("path", { d: `M0 0H${100 / lens.factor}L100 8H0z` });
+    const view = { class: "ce-wedge", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" };
+    const wedge = [h("span", {}), make.s("svg", view, path), h("span", { class: "ce-clock-name", text: lens.words })];
+    const magnifiedLanes = lanes.flatMap(({ lane, strips }) => {
+      const strong = strips.filter(({ strong }) => strong).map(({ stair }) => stair);
+      const stairs = strong.filter(({ share }) => share * lens.factor <= 1);
+      const own = { ...lane, stairs };
+      const track = trackElement(own, stripsOf(own, new Set(stairs)), lens.factor);
+      const cut = strong.filter((stair) => !stairs.includes(stair)).map(({ text }) => `${text} does not fit`);
+      return [
+        h("span", { class: "ce-clock-name" }, h("b", { text: lane.name }), h("span", { text: " magnified" })),
+        track,
+        h("span", { class: "ce-clock-name", text: cut.join("; ") }),
+      ];
+    });
+    return [...wedge, ...magnifiedLanes];
+  }
+
+  function flipLens() {
+    magnified = !magnified;
+    race.stop();
+    drawRows();
+    drawButtons();
+  }
+
+  function flipRace() {
+    const [clock, frame] = [clockOf(state.steps), frameShown()];
+    if (race.isOn() || !clock || !frame) race.stop();
+    else race.start(clock, frame.step, (stair) => places.get(stair) ?? null);
+    drawButtons();
+  }
+
+  function drawButtons() {
+    const [clock, frame] = [clockOf(state.steps), frameShown()];
+    raceButton.hidden = !clock?.race || !frame || !heatsOf(clock, frame.step).length;
+    raceButton.setAttribute("aria-pressed", String(race.isOn()));
+    lensButton.hidden = !clock?.lens;
+    lensButton.setAttribute("aria-pressed", String(magnified && !lensButton.hidden));
   }
 
   function drawProgress() {
@@ -158,10 +235,18 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
     words.textContent = progress ? progress.text : "";
     if (progress && progress.share !== null) bar.setAttribute("value", progress.share);
     else bar.removeAttribute("value");
+    const told = clockOf(state.steps)?.unmeasured ?? "";
+    offer.hidden = !told || Boolean(progress) || !timing.isOffered() || isPresenting(state);
+    unmeasured.hidden = offer.hidden;
+    unmeasured.textContent = told;
   }
 
   return {
     element,
+    /** Whether a race can be run now. */
+    race: guard(() => !raceButton.hidden && !element.hidden && flipRace()),
+    /** Open or close the lens. */
+    magnify: guard(() => !lensButton.hidden && !element.hidden && flipLens()),
     reads: /** @type {const} */ ([
       "steps",
       "step",
@@ -175,68 +260,43 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
     ]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
-      const shown = framesShown();
-      const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
-      const undrawn = shown.find((frame) => frame.undrawn)?.undrawn || "";
-      const isTimed = shown.some(({ times }) => Object.keys(times).length > 0) || Boolean(state.progress);
+      const [clock, frame] = [clockOf(state.steps), frameShown()];
+      const timed = isTimed(clock);
+      const undrawn = frame?.undrawn ?? "";
       element.hidden =
-        (!drawn && !undrawn) ||
-        (!isTimed && !undrawn && !isPresenting(state)) || // the film shows the calls
+        !frame ||
+        (!timed && !undrawn && !state.progress && !(isPresenting(state) && clock)) || // the film shows the calls
         (state.alive && !state.progress) || // what is believed has its room
         state.options.film === false ||
         state.options.stepper === false ||
         isAsking(state) ||
         Boolean(guessOf(state));
       drawProgress();
-      if (element.hidden) return;
+      if (element.hidden) return race.stop();
       if (changed.size === 1 && changed.has("progress")) return;
-      const all = drawn ? rowsOf(shown) : [];
-      const whole = Math.max(...all.map(({ length }) => length));
-      rows.replaceChildren(...all.flatMap((row) => rowElements(row, whole)));
-      const every = state.view.slides ? [] : state.steps.flatMap((step) => step.frame ?? []);
-      backends.show(every, shown[shown.length - 1].step);
-      const reasons = Object.entries(shown[shown.length - 1].missing);
-      const untimed = reasons.map(([lane, why]) => `No times on ${laneName(lane)}: ${why}.`);
-      missing.textContent = [undrawn, ...untimed].filter(Boolean).join(" ");
+      const what = JSON.stringify([clock, frame?.step, state.view.slides]);
+      if (what !== raced) race.stop();
+      raced = what;
+      if (!race.isOn()) {
+        if (timed || isPresenting(state)) drawRows();
+        else rows.replaceChildren();
+      }
+      drawButtons();
+      backends.show(state.view.slides ? [] : state.steps.flatMap((step) => step.frame ?? []), frame?.step ?? 0);
+      missing.textContent = [undrawn, isPresenting(state) ? "" : clock?.note].filter(Boolean).join(" ");
     },
   };
 }
 
-/**
- * The plates in the order in which they run, with their lengths: their measured times if all are known; not told apart if
- * only the whole was measured; or else one for each call.
- * @param {Frame} frame @param {string} lane @returns {{kind: string, calls: number, length: number}[]}
- */
-function partsOf(frame, lane) {
-  if (!lane) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
-  const whole = frame.times[lane];
-  const called = frame.plates.filter(({ calls }) => calls > 0);
-  const sum = called.reduce((total, { ms }) => total + (ms[lane] ?? NaN), 0);
-  if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole }];
-  return called.map(({ kind, calls, ms }) => ({ kind, calls, length: (ms[lane] * whole) / sum }));
-}
-
-/** Calls one after the other. @param {number} x @param {number} size @param {number} calls */
-function blocksPath(x, size, calls) {
-  const call = size / Math.max(1, calls);
-  if (call <= MIN_CALL) return `M${x.toFixed(2)} 0h${size.toFixed(2)}v${HEIGHT}H${x.toFixed(2)}z`;
-  const width = call - Math.min(2, call / 4);
-  let d = "";
-  for (let i = 0; i < calls; i += 1) {
-    const left = (x + i * call).toFixed(2);
-    d += `M${left} 0h${width.toFixed(2)}v${HEIGHT}H${left}z`;
-  }
-  return d;
-}
+/** A longer bar has no room for the words of the scale behind it. */
+const ROOM = 0.6;
 
 export const STYLE = `
-.ce-timeline{flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
-.ce-runs{flex:1 1 480px;display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
-.ce-run{display:block;width:100%;height:14px}
-.ce-run-name{color:var(--ce-muted)}
-.ce-certified{margin-left:4px;padding:0 7px;border:1px solid var(--ce-line);border-radius:8px;white-space:nowrap}
+.ce-timeline{position:relative;flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-run-side{display:flex;flex-direction:column;align-items:flex-end;font-size:12px;line-height:16px;color:var(--ce-muted)}
+.ce-root .ce-run-side button{height:24px;color:var(--ce-fg)}
 .ce-run-missing{flex:1 0 100%;color:var(--ce-muted);font-size:12.5px}
 .ce-run-missing:empty{display:none}
-.ce-timing{display:flex;align-items:center;gap:8px;font-size:12.5px}
+.ce-timing{display:flex;align-items:center;gap:8px;font-size:12.5px;color:var(--ce-fg)}
 .ce-timing progress{width:90px;accent-color:var(--ce-accent)}
-${BACKENDS}`;
+${CLOCK}${RACE}${BACKENDS}`;

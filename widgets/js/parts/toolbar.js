@@ -1,5 +1,6 @@
 /** The bar with the modes, the choices of colour and group, the search, and the buttons of table, details and help. */
 
+import { isRecorded } from "../shared/lanes.js";
 import { list, text } from "../shared/reading.js";
 import { COLOUR_WORDS, GROUP_WORDS, MODE_WORDS } from "../picture/words.js";
 import { chosenMode } from "./state.js";
@@ -43,14 +44,21 @@ export function makeToolbar({
   }
 
   const isOfPlates = () => state.picture?.groupBy === "plates";
-  const isUnmeasured = () => !state.steps.some(({ frame }) => Object.keys(frame?.times ?? {}).length);
+  /** Whether this machine has no times: a recorded run is another machine's. */
+  const isUnmeasured = () =>
+    !state.steps.some(({ frame }) => Object.keys(frame?.times ?? {}).some((lane) => !isRecorded(lane)));
 
   /** Plates have the colours of kinds either way; a graph of many boxes is not legible. @param {string} name @param {string[]} names */
   function offered(name, names) {
     const chosen = text(state.view[name], names[0]);
     const isMany = (state.steps[state.step]?.layers ?? 0) > MAX_GRAPH;
-    const excluded = name === "colour_by" ? isOfPlates() && "kind" : isMany && "none";
-    return names.filter((one) => one !== excluded || one === chosen);
+    const hasValues = isOfPlates() && !state.steps[state.step]?.counted; // of layers, not of operators
+    const excluded = [
+      name === "colour_by" && isOfPlates() && "kind",
+      name === "colour_by" && !hasValues && "value",
+      name === "group_by" && isMany && "none",
+    ];
+    return names.filter((one) => !excluded.includes(one) || one === chosen);
   }
 
   /**

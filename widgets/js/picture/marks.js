@@ -13,5 +13,6 @@ export const NO_MARKS = {
   values: null,
   lens: NO_LENS,
   layers: [],
+  pins: { tried: "", shut: false, hidden: false },
   beliefs: null,
 };

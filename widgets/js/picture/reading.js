@@ -73,6 +73,7 @@ export const readBox = like({
   plate: maybe(readPlate),
 });
 
+const readPort = like({ number: 0, out: readPoints, into: readPoints });
 const readEnds = like({ source: "", target: "", points: readPoints });
 export const readEdge = like({
   change: readChange,
@@ -82,6 +83,8 @@ export const readEdge = like({
   label: "",
   pairs: [0],
   labelAt: pointOrNull,
+  turns: [0],
+  port: maybe(readPort),
 });
 
 export const readMatch = like({
@@ -116,6 +119,32 @@ export const readLens = like({
   whatIf: maybe({ text: "", matches: [[0]] }),
 });
 
+/** @param {any} value */
+const readBox4 = (value) => list(value).map((part) => number(part));
+const readPinFields = like({
+  id: "",
+  kind: "waits",
+  text: "",
+  reason: "",
+  box: readBox4,
+  leader: readMarks,
+  marks: readMarks,
+  small: readMarks,
+  strokes: readMarks,
+  ends: [0],
+  cells: [0],
+  nodes: [""],
+  verdict: "",
+  hull: "",
+  whatIf: maybe({ text: "", matches: [[0]] }),
+});
+/** A pin with its middle and its size. @param {any} value */
+export function readPin(value) {
+  const { box, ...pin } = readPinFields(value);
+  const [x = 0, y = 0, w = 0, h = 0] = box;
+  return { ...pin, x, y, w, h };
+}
+
 /** What a picture says of itself. */
 export const readSelf = like({
   step: 0,
@@ -128,12 +157,14 @@ export const readSelf = like({
   message: "",
   width: 0,
   height: 0,
+  extent: [0],
   legend: [{ channel: "", role: "", sign: "", text: "", swatch: readMarks }],
   table: { columns: [""], rows: [[""]] },
   actions: [{ name: "", label: "", beside: "" }],
   buffers: maybe(readBuffers),
   origins: [[0]],
   matches: [readMatch],
+  pins: [readPin],
   score: readScore,
 });
 
@@ -206,7 +237,16 @@ function edgeBetween(edge, byId) {
   const { points: bends, ...ends } = readEnds(edge);
   const [source, target] = [byId.get(ends.source), byId.get(ends.target)];
   if (!source || !target) return null;
-  return { source, target, bends, points: bends.length > 1 ? bends : facing(source, target), ...readEdge(edge) };
+  const { port, ...others } = readEdge(edge);
+  const points = port ? [] : bends.length > 1 ? bends : facing(source, target);
+  return {
+    source,
+    target,
+    bends,
+    points,
+    ...others,
+    port: port?.out.length === 2 && port.into.length === 2 ? port : null,
+  };
 }
 
 /** @param {any} hulls @param {Map<string, Box>} byId @returns {Hull[]} */

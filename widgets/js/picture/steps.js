@@ -26,6 +26,24 @@ const readGuess = like({
   apart: (/** @type {any} */ value) => new Map(Object.entries(record(value))),
 });
 
+/** The times of all steps on one scale. */
+const readClock = like({
+  scale: "",
+  lanes: [
+    {
+      lane: "",
+      name: "",
+      machine: "",
+      about: "",
+      stairs: [{ step: 0, share: 0, text: "", about: "", gain: "", backend: "", certified: "" }],
+    },
+  ],
+  lens: maybe({ factor: 1, words: "" }),
+  race: maybe({ seconds: 1, words: "" }),
+  unmeasured: "",
+  note: "",
+});
+
 /** `scenes`: of the story of the compilation; with `guess` one asks, and `sentence` is the answer. */
 const readStep = like({
   path: "",
@@ -41,8 +59,10 @@ const readStep = like({
   matches: 0,
   counted: "",
   nearMisses: 0,
+  nearStops: 0,
   seconds: 0,
   frame: maybe(readFrame),
+  clock: maybe(readClock),
   scenes: [{ name: "", title: "", mode: "diff", sentence: "", guess: maybe(readGuess) }],
 });
 

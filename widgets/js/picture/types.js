@@ -15,6 +15,7 @@
  * @typedef {ReturnType<Read["readMatch"]>} Match  on the picture before; `outline`: an SVG path; `tag`: the corner of its name
  * @typedef {Omit<Match, "nodes"> & {boxes: Box[], lens: Lens | null}} Hull
  * @typedef {{source: Box, target: Box, points: Point[], lines: string[], at: Point | null}} Link  a missed fold
+ * @typedef {ReturnType<Read["readPin"]>} Pin  why layers are not fewer
  * @typedef {ReturnType<Read["readSelf"]>} Self
  * @typedef {Self["legend"][0]} LegendItem
  * @typedef {Self["table"]} Table
@@ -32,7 +33,8 @@
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
  *   cell: number, values: import("../closeup/reading.js").CellValues | null,
  *   lens: {match: number, beats: number, done: boolean, otherwise: boolean}, layers: number[],
- *   beliefs: import("../controls/living.js").Living["beliefOf"] | null}} Marks  `beliefs`: what the layer of a cell believes; `layers`: those
+ *   pins: {tried: string, shut: boolean, hidden: boolean},
+ *   beliefs: import("../controls/living.js").Living["beliefOf"] | null}} Marks  `pins`: the one whose attempt is shown, and whether its cells close up; `beliefs`: what the layer of a cell believes; `layers`: those
  *   that were clicked in selected plates; `cell`: position of the cell at the pointer in
  *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,

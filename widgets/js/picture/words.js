@@ -20,7 +20,15 @@ const HULL_NAMED = {
 /** @type {Record<string, string>} */
 export const MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
 /** @type {Record<string, string>} */
-export const COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "bytes", fold: "fold" };
+export const COLOUR_WORDS = {
+  change: "change",
+  kind: "kind",
+  time: "time",
+  memory: "bytes",
+  order: "order",
+  value: "value",
+  fold: "fold",
+};
 /** @type {Record<string, string>} */
 export const GROUP_WORDS = { plates: "plates", score: "score", fold: "level + fold key", none: "none", scope: "scope" };
 

@@ -35,3 +35,20 @@ export function cellAt(box, x, y) {
     at >= from - pad && at <= from + size + pad;
   return cellsOf(box).find(({ area }) => holds(x, area.x, area.w) && holds(y, area.y, area.h)) || null;
 }
+
+/** The cells of each box. @param {import("./paint.js").Shown[]} cells */
+export function byBox(cells) {
+  /** @type {Map<Box, import("./paint.js").Shown[]>} */
+  const found = new Map();
+  let [box, own] = [cells[0]?.cell.box, /** @type {import("./paint.js").Shown[]} */ ([])]; // most cells are in the box of the one before
+  if (box) found.set(box, own);
+  for (const shown of cells) {
+    if (shown.cell.box !== box) {
+      box = shown.cell.box;
+      own = found.get(box) || [];
+      found.set(box, own);
+    }
+    own.push(shown);
+  }
+  return found;
+}

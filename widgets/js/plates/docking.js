@@ -133,7 +133,7 @@ export function makeDocking({ s }) {
     const areaOf = (/** @type {number} */ layer) => cells.get(layer)?.area;
     taken.push(...picture.boxes.filter(({ plate }) => plate).map(cellsArea));
     const titles = (/** @type {string} */ name) =>
-      picture.rules.get(name)?.finds.map(({ place, title }) => `${place}: ${title}`) || [];
+      picture.rules.get(name)?.finds.map(({ place, title }) => `${place} ${title}`) || [];
     /** @param {number[]} layers @param {number} side @param {string} rule */
     const dockAll = (layers, side, rule) =>
       layers.flatMap((layer, entry) => {

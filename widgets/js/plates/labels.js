@@ -105,7 +105,7 @@ function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
   if (!plate) return;
   if (!texts.length) addTexts();
   const [size, small] = [titleSize(k, least), Math.max(WORDS.line.size, least / k)];
-  const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
+  const top = box.y - box.h / 2;
   const baseline = baselineOf(box);
   const below = [
     { kind: "calls", text: plate.calls },
@@ -118,14 +118,6 @@ function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
   const shown = wordLines(below, k < TWO ? 1 : k < THREE ? 2 : LINES.most, fits);
   const gap = layBars(bars, box, k) || LINES.below;
   const height = size + (top - baseline) + box.h + 2 + gap + shown.length * small * LINES.height;
-  for (const [name, value] of [
-    ["x", left - 6],
-    ["y", baseline - size],
-    ["width", box.w + 12],
-    ["height", height],
-  ]) {
-    ring.setAttribute(name, value);
-  }
   const words = [{ kind: "title", text: box.title }, ...shown];
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
@@ -136,6 +128,16 @@ function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
     text.setAttribute("font-size", font.toFixed(2));
     text.setAttribute("class", `ce-plate-${kind}`);
   });
+  const widths = shown.map(({ kind, text }) => Math.min(plate.room, textWidth(text, small, isBold(kind))));
+  const wide = Math.max(box.w, Math.min(title.room, textWidth(box.title, size, true)), ...widths) + 12;
+  for (const [name, value] of [
+    ["x", box.x - wide / 2],
+    ["y", baseline - size],
+    ["width", wide],
+    ["height", height],
+  ]) {
+    ring.setAttribute(name, value);
+  }
 }
 
 const WORD_STYLE = Object.entries(WORDS).map(([kind, look]) => wordStyle(`.ce-stage text.ce-plate-${kind}`, look));

@@ -1,12 +1,16 @@
 /**
- * How cells move from one picture to the next: a cell that is in both moves; cells that a rewrite replaces move into the
- * one that replaces them, and backwards they come out of it.
+ * How cells move from one picture to the next: those of a plate gather in the middle of where they were, then all plates move
+ * to their places. Cells that a rewrite replaces gather where the one does that replaces them; backwards they come out of it.
  */
 
-/** @import { Area, Cell } from "./cells.js" */
+/**
+ * @import { Area, Cell } from "./cells.js"
+ * @import { Shown } from "./paint.js"
+ */
 
 /**
- * @typedef {{cell: Cell, from: Area, fades: boolean}} Moving  `fades`: it has no place in the picture before
+ * @typedef {{cell: Cell, from: Area, middle: Area, fades: boolean, waits: boolean}} Moving  `middle`: where it is when its
+ *   plate has gathered; `fades`: it has no place in the picture before; `waits`: until what it replaces has gathered
  * @typedef {{cell: Cell, to: Area}} Leaving
  */
 
@@ -44,6 +48,23 @@ function relatives(origins) {
 }
 
 /**
+ * How far the middle of where the cells of each plate were is from its own.
+ * @param {Pick<Moving, "cell" | "from">[]} moving
+ */
+function shifts(moving) {
+  /** @type {Map<Cell["box"], {x: number, y: number, count: number}>} */
+  const sums = new Map();
+  for (const { cell, from } of moving) {
+    const sum = sums.get(cell.box) || { x: 0, y: 0, count: 0 };
+    if (!sum.count) sums.set(cell.box, sum);
+    sum.x += from.x - cell.area.x + (from.w - cell.area.w) / 2;
+    sum.y += from.y - cell.area.y + (from.h - cell.area.h) / 2;
+    sum.count += 1;
+  }
+  return sums;
+}
+
+/**
  * @param {Cell[]} cells of the next picture
  * @param {{cell: Cell, area: Area}[]} before the cells as they are drawn now
  * @param {number[][]} origins for each layer that one of the two steps made: the layer, then those that it replaces
@@ -56,7 +77,6 @@ export function movement(cells, before, origins) {
   /** @type {Area[]} */
   const is = [];
   for (const { cell, area } of before) if (cell.layer >= 0) was[cell.layer] = area;
-  for (const { layer, area } of cells) if (layer >= 0) is[layer] = area;
   const kin = relatives(origins);
   /**
    * Where a layer comes from or goes to: the rectangle around its relatives, or its own place if they are far apart; null
@@ -75,10 +95,21 @@ export function movement(cells, before, origins) {
     }
     return found && sizeOf(found) > MAX_AROUND * size ? own : found;
   }
-  const moving = cells.map((cell) => {
+  /** Whether a layer takes the place of others that it alone replaces. @param {Cell} cell */
+  const takesAll = ({ layer }) =>
+    (kin[layer] || []).some((other) => was[other]) && kin[layer].every((other) => kin[other].length === 1);
+  const starts = cells.map((cell) => {
     const known = was[cell.layer];
     return { cell, from: known || placeOf(cell.layer, was, cell.area) || cell.area, fades: !known };
   });
+  const shift = shifts(starts);
+  const moving = starts.map((one) => {
+    const { area, box } = one.cell;
+    const { x, y, count } = shift.get(box) || { x: 0, y: 0, count: 1 };
+    const middle = { ...area, x: area.x + x / count, y: area.y + y / count };
+    return { ...one, middle, waits: one.fades && takesAll(one.cell) };
+  });
+  for (const { cell, middle } of moving) if (cell.layer >= 0) is[cell.layer] = middle;
   /** @type {Leaving[]} */
   const leaving = [];
   for (const { cell, area } of before) {
@@ -87,6 +118,24 @@ export function movement(cells, before, origins) {
   }
   return { moving, leaving };
 }
+
+/**
+ * The cells while they merge and settle. Colours are not blended: what is replaced is seen until it has merged.
+ * @param {Moving[]} moving @param {number} merged @param {number} settled @returns {Shown[]}
+ */
+export const cellsAt = (moving, merged, settled) =>
+  moving.map(({ cell, from, middle, fades, waits }) => ({
+    cell,
+    area: settled > 0 ? between(middle, cell.area, settled) : between(from, middle, merged),
+    alpha: waits ? Number(merged >= 1) : fades && from === cell.area ? settled : 1,
+  }));
+
+/**
+ * The cells that others replace, until they have merged.
+ * @param {Leaving[]} leaving @param {number} merged @returns {Shown[]}
+ */
+export const leavingAt = (leaving, merged) =>
+  merged >= 1 ? [] : leaving.map(({ cell, to }) => ({ cell, area: between(cell.area, to, merged), alpha: 1 }));
 
 /** An area between two, at progress `e`. @param {Area} a @param {Area} b @param {number} e @returns {Area} */
 export const between = (a, b, e) => ({

@@ -23,6 +23,8 @@ import { nameOf } from "./relatives.js";
 
 const { cell: CELL, sheets: SHEETS, read: READ } = PLATES;
 const FAINT = 0.16;
+/** The width of a digit, and the least room beside a number, in parts of its size. */
+const [DIGIT, BESIDE] = [0.64, 0.4];
 /** The width of the outline of a layer that was clicked, in pixels of the screen. */
 const PICKED = 3;
 /** A path of so many cells at most: without a GPU, one of 30,000 takes twice as long as many short ones. */
@@ -32,9 +34,14 @@ const PATH = 128;
 export function paintDepth({ pen, palette }, box, alpha) {
   const { fill } = paintOf(box, palette);
   for (const by of [SHEETS.far, SHEETS.near]) {
-    pen.globalAlpha = SHEETS.fill * alpha;
-    pen.fillStyle = fill;
-    pen.fillRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+    for (const [opacity, colour] of /** @type {[number, string][]} */ ([
+      [1, palette.roles.ground], // no line shows through
+      [SHEETS.fill, fill],
+    ])) {
+      pen.globalAlpha = opacity * alpha;
+      pen.fillStyle = colour;
+      pen.fillRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+    }
     pen.globalAlpha = SHEETS.stroke * alpha;
     pen.strokeStyle = palette.roles.fg;
     pen.lineWidth = 1;
@@ -82,7 +89,8 @@ export function paintCells(canvas, box, cells) {
     }
     look.areas.push(shown);
     const isNumbered = side > CELL.numbered * canvas.text && cell.layer >= 0;
-    if (isNumbered) numbered.push({ alpha, ink, shown });
+    if (isNumbered && k * area.w > (DIGIT * String(cell.layer).length + BESIDE) * canvas.text)
+      numbered.push({ alpha, ink, shown });
   }
   for (const { alpha, own, outlined, stroked, areas } of alike.values()) {
     pen.globalAlpha = alpha;
@@ -183,16 +191,17 @@ export function paintLines({ pen, picture, palette, k, lit, beliefs }, findAreas
   const many = countLines(picture) > READ.each;
   const few = edges.reduce((sum, { count }) => sum + count, 0) <= READ.few;
   for (const edge of edges) {
-    const { source, target, pairs } = edge;
-    /** @type {[Area, Area, number][]} */
+    const { source, target, pairs, turns } = edge;
+    /** @type {[Area, Area, number, number[]][]} */
     const evidence = [];
     const around = edge.bends.length > 1;
+    if (edge.port && !lit) continue; // its ends are drawn
     pen.beginPath();
     if (around || !pairs.length || (many && !lit)) {
       const touched = !lit || edgeIsLit(edge, lit);
       if (!touched) continue;
       if (around) polyline(pen, edge.bends);
-      else curve(pen, areaOf(source), areaOf(target));
+      else curve(pen, areaOf(source), areaOf(target), turns);
       pen.lineWidth = Math.min(READ.most, READ.many + READ.more * Math.log2(Math.max(1, edge.count)));
     } else {
       areas ??= findAreas();
@@ -202,8 +211,8 @@ export function paintLines({ pen, picture, palette, k, lit, beliefs }, findAreas
         const [from, to] = [sources[pairs[at]], targets[pairs[at + 1]]];
         if (!from || !to || from === to) continue;
         const bits = beliefs?.(source.plate?.cells[pairs[at]] ?? -1)?.belief.bits;
-        if (bits === undefined) curve(pen, from, to);
-        else evidence.push([from, to, bits]);
+        if (bits === undefined) curve(pen, from, to, turns);
+        else evidence.push([from, to, bits, turns]);
       }
       pen.lineWidth = Math.max(lit ? 1.8 : READ.width, 0.8 / k);
     }
@@ -217,12 +226,12 @@ export function paintLines({ pen, picture, palette, k, lit, beliefs }, findAreas
 }
 
 /** The role of the colour of a line. @param {Edge} edge */
-const roleOf = ({ read, copiedBytes }) => (read ? (copiedBytes ? "copyLine" : "viewLine") : "edge");
+export const roleOf = ({ read, copiedBytes }) => (read ? (copiedBytes ? "copyLine" : "viewLine") : "edge");
 
-/** A line as wide as the bits of evidence that it brings. @param {any} pen @param {string} colour @param {Area} from @param {Area} to @param {number} bits */
-function evidenceLine(pen, colour, from, to, bits) {
+/** A line as wide as the bits of evidence that it brings. @param {any} pen @param {string} colour @param {Area} from @param {Area} to @param {number} bits @param {number[]} turns */
+function evidenceLine(pen, colour, from, to, bits, turns) {
   pen.beginPath();
-  curve(pen, from, to);
+  curve(pen, from, to, turns);
   pen.strokeStyle = colour;
   pen.lineWidth = lineWidth(bits);
   pen.globalAlpha = lineAlpha(bits);
@@ -242,12 +251,18 @@ function edgeIsLit(edge, lit) {
 /** @param {Box} box @returns {Area} */
 const areaOf = ({ x, y, w, h }) => ({ x: x - w / 2, y: y - h / 2, w, h });
 
-/** From the right side of one area to the left side of another. @param {any} pen @param {Area} a @param {Area} b */
-function curve(pen, a, b) {
+/**
+ * From the right side of one area to the left side of another; it bends between two turns, if there are any.
+ * @param {any} pen @param {Area} a @param {Area} b @param {number[]} [turns]
+ */
+function curve(pen, a, b, [from = -Infinity, to = Infinity] = []) {
   const [x1, y1, x2, y2] = [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2];
-  const bend = Math.max(READ.bend, Math.abs(x2 - x1) / 2);
+  const [start, end] = [Math.max(x1, from), Math.min(x2, to)];
+  const bend = Math.max(READ.bend, Math.abs(end - start) / 2);
   pen.moveTo(x1, y1);
-  pen.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
+  if (start > x1) pen.lineTo(start, y1);
+  pen.bezierCurveTo(start + bend, y1, end - bend, y2, end, y2);
+  if (end < x2) pen.lineTo(x2, y2);
 }
 
 /** Straight lines with round corners. @param {any} pen @param {{x: number, y: number}[]} points */

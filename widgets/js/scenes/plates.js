@@ -1,17 +1,18 @@
 /** A picture of plates: cells and lines on a canvas, words and outlines as SVG elements above it. */
 
-import { classes, uniqueName } from "../shared/elements.js";
-import { ease, frameOf, unframe } from "../shared/timing.js";
+import { classes, focusedIn, uniqueName } from "../shared/elements.js";
+import { frameOf, unframe } from "../shared/timing.js";
 import { NO_MARKS } from "../picture/marks.js";
 import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
-import { allCells } from "../plates/cells.js";
+import { beatsOf } from "../plates/beats.js";
+import { allCells, byBox } from "../plates/cells.js";
 import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
 import { labelElement, layLabels, wordAreas } from "../plates/labels.js";
 import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
-import { between, movement } from "../plates/movement.js";
+import { cellsAt, leavingAt, movement } from "../plates/movement.js";
 import {
   areasByBox,
   countLines,
@@ -24,7 +25,9 @@ import {
   paintPicked,
   rewritten,
 } from "../plates/paint.js";
+import { makePins } from "../plates/pins.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
+import { layPorts, lightPorts, portElements } from "../plates/ports.js";
 import { cellsArea, layTags } from "../plates/titles.js";
 import { makeSheet, makeStill } from "../plates/sheet.js";
 import { svgPen } from "../plates/svg_pen.js";
@@ -37,8 +40,8 @@ import { hullElement } from "./svg.js";
  * @import { Palette } from "../shared/theme.js"
  */
 
-/** How long matches are outlined before they are rewritten, and how long cells move. */
-const [HOLD_MS, MERGE_MS] = [750, 560];
+/** Lines return when the picture has settled this far. */
+const LINED = 0.5;
 /** More lines than these return when the cells have arrived, as the words do. */
 const MOVING_LINES = 1_500;
 /** A picture of more cells or plates is large. */
@@ -72,23 +75,6 @@ function lazily(make) {
   return () => (made ??= make());
 }
 
-/** The cells of each box. @param {Shown[]} cells */
-function byBox(cells) {
-  /** @type {Map<import("../picture/types.js").Box, Shown[]>} */
-  const found = new Map();
-  let [box, own] = [cells[0]?.cell.box, /** @type {Shown[]} */ ([])]; // most cells are in the box of the one before
-  if (box) found.set(box, own);
-  for (const shown of cells) {
-    if (shown.cell.box !== box) {
-      box = shown.cell.box;
-      own = found.get(box) || [];
-      found.set(box, own);
-    }
-    own.push(shown);
-  }
-  return found;
-}
-
 /**
  * Each plate is an option of a list box, so that screen readers and the keyboard can reach it.
  * @param {Make} make @param {() => Palette} palette @returns {Scene}
@@ -103,10 +89,18 @@ export function platesScene(make, palette) {
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
   const lens = makeDocking(make);
-  const linkLayer = s("g", { "aria-hidden": "true", class: "ce-link-layer" });
-  const world = s("g", { role: "presentation" }, hullLayer, lens.lines, labelLayer, linkLayer, tagLayer, lens.element);
+  const [formerLayer, linkLayer, portLayer] = ["former", "link", "port"].map((layer) =>
+    s("g", { "aria-hidden": "true", class: `ce-${layer}-layer` }),
+  );
+  const pins = makePins(make, palette, { later: () => later(), labels: () => labels, ports: portLayer });
+  const world = s("g", { role: "presentation" });
+  for (const layer of [
+    ...[formerLayer, pins.under, hullLayer, lens.lines, labelLayer],
+    ...[linkLayer, portLayer, tagLayer, pins.held, pins.over, lens.element],
+  ])
+    world.appendChild(layer);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
-  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
+  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay, pins.keys);
   const still = makeStill([canvas, overlay]);
   /** @type {Picture | null} */
   let picture = null;
@@ -114,6 +108,8 @@ export function platesScene(make, palette) {
   let labels = [];
   /** @type {import("../plates/links.js").DrawnLink[]} */
   let links = [];
+  /** @type {import("../plates/ports.js").DrawnPorts} */
+  let ports = { ports: [], circles: [] };
   /** The areas of words, which reasons of links and tags of the lens must not cover. @type {import("../picture/types.js").Rect[]} */
   let words = [];
   /** @type {import("./svg.js").DrawnHull[]} */
@@ -123,10 +119,7 @@ export function platesScene(make, palette) {
   let isLarge = false;
   /** The cells where they are when they have moved, once they are drawn there. @type {Shown[] | null} */
   let arrived = null;
-  /** The share of the movement in which matches are shown before they are rewritten. */
-  let hold = 0;
-  /** The ids of the boxes that were drawn before. @type {Set<string>} */
-  let former = new Set();
+  let beats = beatsOf(false, false);
   let marks = NO_MARKS;
   /** @type {Camera} */
   let camera = { k: 1, x: 0, y: 0 };
@@ -155,24 +148,10 @@ export function platesScene(make, palette) {
   const isWordless = () => t < 1 && isLarge;
   const state = () => ({ palette: palette(), k: camera.k, text });
 
-  /** How far cells have moved, from 0 to 1. */
-  const progress = () => ease(Math.max(0, t - hold) / (1 - hold));
-
   /** The cells as they are drawn now. @returns {Shown[]} */
   function shownCells() {
-    if (t >= 1) return (arrived ??= plan().moving.map(({ cell }) => ({ cell, area: cell.area, alpha: 1 })));
-    const e = progress();
-    return plan().moving.map(({ cell, from, fades }) => ({
-      cell,
-      area: from === cell.area ? from : between(from, cell.area, e),
-      alpha: fades ? e : 1,
-    }));
-  }
-
-  /** The cells that others replace, on their way. @returns {Shown[]} */
-  function leavingCells() {
-    const e = progress();
-    return plan().leaving.map(({ cell, to }) => ({ cell, area: between(cell.area, to, e), alpha: 1 - e }));
+    if (t < 1) return cellsAt(plan().moving, beats.merged(t), beats.settled(t));
+    return (arrived ??= plan().moving.map(({ cell }) => ({ cell, area: cell.area, alpha: 1 })));
   }
 
   /** Whether a plate is in sight. @param {import("../picture/types.js").Box} box */
@@ -187,7 +166,7 @@ export function platesScene(make, palette) {
     layAll();
     if (!pen || !picture) return;
     // Before the first movement cells are where they are painted already.
-    if (t < 1 && progress() === 0 && isSameCamera(painted, camera)) {
+    if (t < 1 && (t === 0 || beats.isOutlining(t)) && isSameCamera(painted, camera)) {
       sheet.fit(width, height);
       if (t > 0) plan();
       return;
@@ -208,20 +187,24 @@ export function platesScene(make, palette) {
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const isOpen = known && !lensHull(shown, marks.hull);
     const lit = isOpen && t >= 1 && marks.hover && !marks.beliefs ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), pen, picture: shown, lit, values: marks.values, beliefs: marks.beliefs };
+    const ink = { ...state(), pen, picture: pins.lines(shown), lit, values: marks.values, beliefs: marks.beliefs };
     const done = layersDone(shown);
-    const cells = done ? rewritten(shownCells(), done) : shownCells();
-    if (t >= 1 || countLines(shown) <= MOVING_LINES) paintLines(ink, () => areasByBox(cells, done));
-    if (t < 1) for (const [box, own] of byBox(leavingCells())) paintCells({ ...ink, lit: null }, box, own);
-    const e = progress();
-    for (const [box, own] of byBox(cells)) {
+    const cells = done ? rewritten(shownCells(), done) : pins.cells(shownCells());
+    const settled = t < 1 ? beats.settled(t) : 1;
+    if (settled >= 1 || (settled > LINED && countLines(shown) <= MOVING_LINES))
+      paintLines(ink, () => areasByBox(cells, done));
+    if (t < 1) {
+      const leaving = leavingAt(plan().leaving, beats.merged(t));
+      for (const [box, own] of byBox(leaving)) paintCells({ ...ink, lit: null }, box, own);
+    }
+    for (const [still, own] of byBox(cells)) {
+      const box = pins.box(still);
       if (t >= 1 && !isWanted(box)) continue;
       const isOne = box.plate?.gap === 0;
-      const alpha = former.has(box.id) ? 1 : e;
-      if (isOne) paintDepth(ink, box, alpha);
+      if (isOne) paintDepth(ink, box, settled);
       paintCells(ink, box, own);
       if (done) paintDone(ink, box, own, done);
-      if (isOne) paintFrame(ink, box, alpha);
+      if (isOne) paintFrame(ink, box, settled);
       if (t >= 1) paintMarks(ink, box, own);
       if (t >= 1 && marks.selected.has(box.id) && own.length > 1) paintPicked(ink, own, marks.layers);
       if (t >= 1 && marks.beliefs && marks.hover === box.id)
@@ -273,8 +256,11 @@ export function platesScene(make, palette) {
     if (k !== laid.k) {
       layWords();
       layLinks();
+      layPorts(ports, k, text);
       layLens();
+      pins.lay(k, text, [...labels.map(({ box }) => cellsArea(box)), ...words]);
     }
+    pins.place(camera, width, height);
     laid = camera;
   }
 
@@ -293,7 +279,7 @@ export function platesScene(make, palette) {
     stage,
     list: overlay,
     recolour() {
-      if (picture) drawHulls(picture);
+      if (picture) for (const draw of [drawHulls, pins.show]) draw(picture);
       painted = NOT_LAID;
       later();
     },
@@ -301,7 +287,9 @@ export function platesScene(make, palette) {
       const before = picture ? shownCells() : [];
       const docks = picture ? docked(picture, shown) : [];
       const origins = [...(picture?.origins || []), ...shown.origins];
-      former = new Set(picture?.boxes.map((box) => box.id));
+      const isSame =
+        picture?.boxes.length === shown.boxes.length && shown.boxes.every(({ id }) => picture?.byId.has(id));
+      formerLayer.replaceChildren(...labels.flatMap(({ texts }) => texts));
       picture = shown;
       plan = lazily(() => movement(allCells(shown), before, origins));
       arrived = null;
@@ -312,29 +300,34 @@ export function platesScene(make, palette) {
       links = shown.links.map((link) => linkElement(make, link));
       linkLayer.replaceChildren(...links.map(({ group }) => group));
       layLinks();
-      hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
+      pins.show(shown);
+      ports = portElements(make, shown);
+      portLayer.replaceChildren(...ports.ports.map(({ group }) => group));
+      beats = beatsOf(docks.length > 0, !isSame);
       docking = docks.length ? { ...shown, hulls: docks } : null;
       drawHulls(docking || shown);
       t = 1;
       later();
-      return hold ? HOLD_MS + MERGE_MS : MERGE_MS;
+      return beats.lasts;
     },
     frame(at) {
       const moves = t < 1 || at < 1 || docking;
       const wasWordless = isWordless();
       t = at;
       if (wasWordless !== isWordless()) laid = NOT_LAID;
-      if (docking && picture && t > hold) {
+      if (docking && picture && !beats.isOutlining(t)) {
         docking = null;
         drawHulls(picture);
       }
-      const seen = short(t >= 1 ? 1 : progress() ** 2);
+      const settled = t < 1 ? beats.settled(t) : 1;
+      const seen = short(settled ** 2);
+      if (settled > 0) formerLayer.replaceChildren();
       labelLayer.setAttribute("opacity", seen);
-      linkLayer.setAttribute("opacity", seen);
+      for (const layer of [linkLayer, portLayer, pins.under, pins.over]) layer.setAttribute("opacity", seen);
       for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
       if (moves) later();
     },
-    progress: (at) => Math.max(0, at - hold) / (1 - hold),
+    progress: (at) => beats.progress(at),
     look(next, w, h, least = 12) {
       const isSame = w === width && h === height && least === text;
       camera = next;
@@ -355,8 +348,10 @@ export function platesScene(make, palette) {
       if (lensHull(picture, next.hull) !== lensHull(picture, marks.hull)) laid = NOT_LAID;
       marks = next;
       const { selected, found, hull, hover, focus } = next;
+      const isLens = Boolean(lensHull(picture, hull));
+      const tried = pins.mark(picture, { ...next.pins, hidden: next.pins.hidden || isLens });
       const lit = picture && hull ? picture.stops.find((item) => item.id === hull) : null;
-      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
+      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : tried && new Set(tried.nodes);
       const stop = picture?.byId.has(focus) ? focus : picture?.boxes[0]?.id;
       for (const { box, group } of labels) {
         const dim = (members && !members.has(box.id)) || (found && !found.has(box.id));
@@ -373,8 +368,14 @@ export function platesScene(make, palette) {
         if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, lit?.lens && "ce-hidden", ...own));
       }
       layLinks();
+      const focused = focusedIn(stage)?.getAttribute?.("data-id");
+      lightPorts(ports, (id) => id === hover || id === focused || selected.has(id));
       layLens();
       later();
+    },
+    tipAt: (_, target) => {
+      const tip = target?.parentNode?.getAttribute?.("data-tip");
+      return tip ? [tip] : null;
     },
     focus(id) {
       labels.find(({ box }) => box.id === id)?.group.focus({ preventScroll: true });
@@ -390,6 +391,7 @@ export function platesScene(make, palette) {
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
     close() {
       closed = true;
+      pins.close();
       clearTimeout(resting);
       if (waiting) unframe(waiting);
       stage.remove();

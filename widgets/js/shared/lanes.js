@@ -15,6 +15,9 @@ export const laneName = (lane) => LANES[lane]?.words || lane;
 /** Whether its times are those of a backend, not of the layers. @param {string} lane */
 export const isOfBackend = (lane) => Boolean(LANES[lane]?.backend);
 
+/** Whether its times were recorded on another machine. @param {string} lane */
+export const isRecorded = (lane) => Boolean(LANES[lane]?.recorded);
+
 /** The lanes among the keys, in the order in which they are shown. @param {Record<string, unknown>} times */
 export const lanesOf = (times) => Object.keys(LANES).filter((lane) => lane in times);
 

@@ -15,6 +15,7 @@ from explorer.app.session.session import Session
 from explorer.app.session.variants import SAME, Variant, likely_variant, side_names, variants
 from explorer.app.session.view_state import ViewState
 from explorer.compiler import record
+from explorer.learning.curves import HeldOutCurve, held_out_svg
 from explorer.symbolic import Circuit, derivation_text
 from explorer.trace import COMPILED
 from explorer.views import TraceIndex, compare_table, derivation_view, first_difference_of_traces, layers_of_circuits
@@ -55,11 +56,12 @@ class CompareTool(Tool):
         self.use = button(workspace, "Continue with the other", self._use, "text")
         self.words = html_pane()
         self.table = html_pane()
+        self.curves = html_pane()
         super().__init__(workspace)
 
     def build(self) -> Viewable:
         controls = line(self.variant, self.circuit, self.start, self.stop, self.use)
-        return column(controls, self.words, self.table)
+        return column(controls, self.words, self.curves, self.table)
 
     def on_change(self, names: frozenset[str]) -> None:
         session, other = self.workspace.session, self.workspace.other
@@ -75,13 +77,28 @@ class CompareTool(Tool):
             return
         if other is None:
             self.words.object = "<p>Nothing is compared yet.</p>"
-            self.table.object = ""
+            self.table.object = self.curves.object = ""
             return
         difference = first_difference_of_traces(session.index, other.index)
         self.words.object = lines_html(["No step differs." if difference is None else difference.text])
         self.table.object = table_html(
             compare_table(session.index, other.index), " / ".join(side_names(session.opened, other.opened))
         )
+
+        self.curves.object = self._curves(session, other)
+
+    def _curves(self, *sessions: Session) -> str:
+        """The held-out bits of both trainings on one axis, if both are known and of the same data."""
+        trainings = [self.workspace.library.training(one.state.circuit) for one in sessions]
+        if not all(one.epochs for one in trainings) or sessions[0].state.circuit == sessions[1].state.circuit:
+            return ""
+        if len({one.data for one in trainings}) > 1:
+            return lines_html([f"They learned from different data: {' and '.join(one.data for one in trainings)}."])
+        curves: list[HeldOutCurve] = []
+        for one, training in zip(sessions, trainings, strict=True):
+            method = f" ({training.method})" if training.method else ""
+            curves.append(HeldOutCurve(f"{one.state.circuit}{method}", training.epochs))
+        return held_out_svg(curves)
 
     def _show_compared(self, other: Session) -> None:
         """Set the controls to the trace that is compared with."""
@@ -99,7 +116,7 @@ class CompareTool(Tool):
         chosen = self._variants.get(self.variant.value, Variant.of(session.opened))
         same = self.circuit.value == session.state.circuit
         state = session.state if same else ViewState(circuit=self.circuit.value, look=session.look)
-        self.workspace.open_other(replace(state, options=chosen.options, tensor=chosen.tensor, again=True))
+        self.workspace.open_other(replace(state, options=chosen.options, tensor=chosen.tensor, again=True, step=0))
 
     def _use(self) -> None:
         other = self.workspace.other

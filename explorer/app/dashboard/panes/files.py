@@ -82,7 +82,7 @@ class FilesTool(Tool):
 
     def _page(self) -> bytes:
         session = self.workspace.session
-        return page_html(page_recording(session.index, session.opened.name)).encode()
+        return page_html(page_recording(session.index, session.opened.name, session.findings)).encode()
 
     def _trace(self) -> bytes:
         with TemporaryDirectory() as folder:

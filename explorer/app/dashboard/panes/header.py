@@ -47,4 +47,4 @@ class Header:
             return
         state = self.workspace.session.state
         tensor = replace(state.tensor, level=self.level.value, passes=())
-        self.workspace.open(ViewState(circuit=state.circuit, options=state.options, tensor=tensor))
+        self.workspace.open(ViewState(circuit=state.circuit, again=state.again, options=state.options, tensor=tensor))

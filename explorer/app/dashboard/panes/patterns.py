@@ -236,7 +236,7 @@ class PatternTool(Tool):
         def work(job: Job) -> Opened:
             made = apply_form(before.trace, form, replacement)
             job.check()
-            return Opened(before.name, made, before.options)
+            return Opened(before.name, made, before.options, columns=before.columns)
 
         self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.show_error)
 
@@ -252,7 +252,7 @@ class PatternTool(Tool):
 
     def _compare(self) -> None:
         def show(opened: Opened) -> None:
-            self.workspace.show_other(Session(opened, state))
+            self.workspace.show_other(Session(opened, replace(state, step=0)))
             self.workspace.open_tool("compare")
 
         state = self._state_with_pattern()

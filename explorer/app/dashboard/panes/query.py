@@ -276,7 +276,7 @@ class QueryTool(Tool):
                 session.select([list(session.boxes)[-1]])
             session.look_closer(replace(session.state.closer, closeup=VALUES))
 
-        run_inputs(self.workspace, self._chosen(self._answer)[1], picked=show)
+        run_inputs(self.workspace, session, self._chosen(self._answer)[1], picked=show)
 
     def _chosen(self, answer: Answer) -> tuple[str, tuple[float, ...]]:
         """The row of the clicked image in an answer; the first one where there are no images."""

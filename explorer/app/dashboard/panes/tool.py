@@ -129,13 +129,17 @@ HEADING_HEIGHT = 36
 """Pixels of the headings above two compared graphs."""
 
 
-def graph_options(*, tool: bool = False, narrow: bool = False) -> dict[str, Any]:
-    """Return how the graph is shown, beside an open tool or not; `narrow` if it is one of two."""
+def graph_options(*, main: bool = True, tool: bool = False, narrow: bool = False) -> dict[str, Any]:
+    """Return how a graph is shown, beside an open tool or not; `narrow` if it is one of two.
+
+    Buttons that open a tool or start work for the open trace belong to the `main` graph.
+    """
     return {
         "height": f"max(320px, calc(100vh - {HEADER_HEIGHT + narrow * HEADING_HEIGHT}px))",
         "tool": tool,
         "compact": narrow,
         "inspector": "drawer" if narrow else "side",
-        "requests": ["why-not", "timing", "check", "close-tool"],
+        "main": main,
+        "requests": ["why-not", "timing", "check", "close-tool"] if main else [],
         "living": True,
     }

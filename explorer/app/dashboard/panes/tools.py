@@ -119,5 +119,5 @@ class Tools:
     def _on_press(self, event: Event) -> None:
         """Open the tool of a button, or close it if it is open."""
         pressed = [name for name in event.new if name != self.open_name]
-        if pressed or (self.open_name and not event.new):
+        if pressed or (not event.new and self.open_name in self.buttons.options.values()):
             self.open(pressed[-1] if pressed else "")

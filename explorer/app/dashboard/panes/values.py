@@ -6,6 +6,7 @@ from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.close_up import run_values
 from explorer.app.session.opening import Opened
+from explorer.app.session.session import Session
 from explorer.bench import random_inputs
 from explorer.trace import StepCheck
 from explorer.views import TraceIndex, no_values
@@ -40,20 +41,21 @@ def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
         return {check.step: check for check in opened.trace.check(x, lambda s: job.report(s.path, s.index / steps))}
 
 
-def run_inputs(workspace: Workspace, painted: Sequence[float], picked: Callable[[], None] | None = None) -> None:
+def run_inputs(
+    workspace: Workspace, session: Session, painted: Sequence[float], picked: Callable[[], None] | None = None
+) -> None:
     """Run the inputs of the close-up in the background, with an index of its own: an index serves one thread.
 
     The page waits for an answer, whatever becomes of the run. With `picked` it shows the values of `painted`, and
     `picked` is called once these are there.
     """
-    opened = workspace.session.opened
+    opened = session.opened
 
     def run() -> ValuesView:
         found = run_values(TraceIndex(opened.trace), painted, paints=True)
         return {**found, "picked": len(found["runs"]) - 1} if picked is not None and found["runs"] else found
 
     def show(values: ValuesView) -> None:
-        session = workspace.session
         if session.opened is opened:
             session.show_values(values)
             if picked is not None:

@@ -1,0 +1,333 @@
+"""Where the pins of a picture are: next to their plates, but over no plate, no words and no other pin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.trace import RefusalKind
+from explorer.views.lines import Place
+from explorer.views.marks import mark
+from explorer.views.plates.pen import Rect, curve, polyline, word_rects
+from explorer.views.plates.plates_svg import cells_of
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.schema import EdgeView, MarkView, PictureView, PinKind, PinView
+
+READ = PLATES["read"]
+Area = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+PAIR = tuple[int, int]
+
+SIZE, HEIGHT, PAD = 12.5, 24.0, 12.0
+"""The font size of a pin, its height, and the room at its sides."""
+BOLD = 0.61
+"""Width of a character in parts of the font size, that of a wide font: no word leaves its frame."""
+PLAY = 16.0
+"""Room for the sign that a click plays something."""
+SMALL = 11.0
+"""The radius of a pin that has no room for its words."""
+ROLES = {"contest": "matchedLine", "waits": "nearMiss", "levels": "nearMiss", "blocked": "nearMiss"}
+"""The colour of the line from a pin to its plate."""
+STEP = 10.0
+"""Distance between two places that are tried."""
+CLEAR, EDGE = 7.0, 6.0
+"""Least distance of a pin from words and plates, and from the edge of the picture."""
+BELOW = 44.0
+"""Room below a picture for pins that have none inside it."""
+GROWS = 0.12
+"""At a small scale a pin is drawn larger than it is by this share."""
+UPPER = 0.3
+"""The part of a plate where a line from its side ends: reads are at its middle."""
+CROSSED, OUTSIDE = 26.0, 60.0
+"""What crossing a line, and needing room outside the picture, cost, in pixels of distance."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A pin before it has a place: what it says, and of which plates."""
+
+    kind: PinKind
+    text: str
+    reason: str
+    plates: Sequence[str]
+    strokes: Sequence[MarkView] = ()
+    ends: Sequence[int] = ()
+    """The layers at the ends of each stroke: source, user, source, user, ..."""
+    cells: Sequence[int] = ()
+    """The layers that would close up."""
+    verdict: str = ""
+    size: tuple[float, float] | None = None
+    """Width and height if it draws more than its text: `marks`, around its middle."""
+    marks: Sequence[MarkView] = ()
+    hull: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """The plate of a cell, its position there, and where it is drawn."""
+
+    plate: str
+    number: int
+    rect: Rect
+
+
+@dataclass
+class Scene:
+    """What is drawn already: plates, cells, words and lines."""
+
+    view: PictureView
+    places: Sequence[Place]
+    taken: list[Area] = field(default_factory=list[Area])
+
+    @cached_property
+    def rects(self) -> dict[str, Rect]:
+        """Left, top, width and height of each plate."""
+        pairs = zip(self.view["nodes"], self.places, strict=True)
+        return {node["id"]: (x - w / 2, y - h / 2, w, h) for node, (x, y, w, h) in pairs if "plate" in node}
+
+    @cached_property
+    def cells(self) -> dict[int, Spot]:
+        """The cell of each layer."""
+        found: dict[int, Spot] = {}
+        for node in self.view["nodes"]:
+            if "plate" in node:
+                rects = cells_of(node["plate"], self.rects[node["id"]])
+                for number, (layer, rect) in enumerate(zip(node["plate"]["cells"], rects, strict=True)):
+                    found[layer] = Spot(node["id"], number, rect)
+        return found
+
+    @cached_property
+    def layers(self) -> dict[str, list[int]]:
+        """The layers of the cells of each plate."""
+        return {node["id"]: node["plate"]["cells"] for node in self.view["nodes"] if "plate" in node}
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """The title of each plate."""
+        return {node["id"]: node["title"] for node in self.view["nodes"]}
+
+    @cached_property
+    def edges(self) -> dict[tuple[str, str], EdgeView]:
+        """The lines between plates by their ends."""
+        return {(edge["source"], edge["target"]): edge for edge in self.view["edges"]}
+
+    def reads(self, edge: EdgeView) -> list[tuple[PAIR, str]]:
+        """Return the ends and the path of each read of a line; of a line with corners only the first."""
+        sources, targets = self.layers[edge["source"]], self.layers[edge["target"]]
+        pairs = edge.get("pairs", [])
+        ends = [(sources[pairs[i]], targets[pairs[i + 1]]) for i in range(0, len(pairs), 2)]
+        if "points" in edge or "port" in edge:
+            return [(pair, self.line(edge)) for pair in ends[:1]]
+        cells = self.cells
+        return [((a, b), curve(cells[a].rect, cells[b].rect, READ["bend"])) for a, b in ends]
+
+    def line(self, edge: EdgeView) -> str:
+        """Return the path of a line between plates."""
+        if "port" in edge:  # its middle is not drawn
+            return polyline(edge["port"]["out"], 0) + polyline(edge["port"]["into"], 0)
+        if "points" in edge:
+            return polyline(edge["points"], READ["corner"])
+        return curve(self.rects[edge["source"]], self.rects[edge["target"]], READ["bend"])
+
+    def reads_at(self, layer: int, kind: RefusalKind) -> list[tuple[PAIR, str]]:
+        """Return the reads by which a layer refused: of it by others, or by it of others."""
+        end = 0 if kind is RefusalKind.SEVERAL_USERS else 1 if kind is RefusalKind.SEVERAL_INPUTS else None
+        if end is None:
+            return []
+        plate = self.cells[layer].plate
+        edges = [edge for ends, edge in self.edges.items() if ends[end] == plate]
+        return [
+            (pair, path)
+            for edge in edges
+            for pair, path in self.reads(edge)
+            if pair[end] == layer or "points" in edge or "port" in edge or "port" in edge
+        ]
+
+    @cached_property
+    def words(self) -> NDArray[np.float64]:
+        """The areas of plates, with their sheets, and of words, shape (N, 4)."""
+        areas = [(left, top - 8, left + w + 8, top + h) for left, top, w, h in self.rects.values()]
+        areas += word_rects(self.view["nodes"], self.places)
+        size = PLATES["port"]["radius"]
+        for edge in self.view["edges"]:
+            if "port" in edge:
+                ends = edge["port"]["out"][0], edge["port"]["into"][0]
+                areas += [(x - size, y - size, x + size, y + size) for x, y, *_ in ends]
+        for link in self.view.get("links", ()):
+            if "at" in link:
+                (x, y), half = link["at"], 4.0 * max(map(len, link["lines"]))
+                areas.append((x - half, y, x + half, y + 16.0 * len(link["lines"])))
+        return np.array(areas).reshape(-1, 4)
+
+    @cached_property
+    def lines(self) -> NDArray[np.float64]:
+        """The areas of the straight parts of lines, shape (N, 4)."""
+        areas: list[Area] = []
+        for ends, edge in self.edges.items():
+            if "port" in edge:
+                continue
+            points = edge.get("points")
+            if points is None:
+                (l1, t1, w1, h1), (l2, t2, _, h2) = (self.rects[end] for end in ends)
+                points = [[l1 + w1, t1 + h1 / 2], [l2, t2 + h2 / 2]]
+            for (x1, y1, *_), (x2, y2, *_) in pairwise(points):
+                areas.append((min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)))
+        return np.array(areas).reshape(-1, 4)
+
+
+def placed_notes(notes: Sequence[Note], scene: Scene) -> list[PinView]:
+    """Return the pins of notes; the picture becomes higher if there is no room in it."""
+    return [_placed(note, f"pin-{number}", scene) for number, note in enumerate(notes)]
+
+
+def width_of(text: str, size: float = SIZE) -> float:
+    """Return the estimated width of a line of text."""
+    return BOLD * size * len(text)
+
+
+def words(
+    x: float, y: float, text: str, fill: str = "fg", size: float = SIZE, weight: int = 400, **more: str
+) -> MarkView:
+    """Return a line of text as a mark; it is around `x` unless `text_anchor` says otherwise."""
+    look = {"text_anchor": "middle", **more}
+    return mark("text", x=round(x, 1), y=round(y, 1), text=text, fill=fill, font_size=size, font_weight=weight, **look)
+
+
+def _placed(note: Note, name: str, scene: Scene) -> PinView:
+    plays = bool(note.cells)
+    width = width_of(note.text) + 2 * PAD + (PLAY if plays else 0)
+    size = note.size or (round(width, 1), HEIGHT)
+    x, y = _free_place(size, note, scene)
+    area = (x - size[0] / 2, y - size[1] / 2, x + size[0] / 2, y + size[1] / 2)
+    scene.taken.append(area)
+    scene.view["height"] = max(scene.view["height"], area[3] + EDGE)
+    scene.view["width"] = max(scene.view["width"], area[2] + EDGE)
+    pin: PinView = {
+        "id": name,
+        "kind": note.kind,
+        "text": note.text,
+        "reason": note.reason,
+        "nodes": list(note.plates),
+        "box": [round(number, 1) for number in (x, y, *size)],
+        "leader": [_leader(area, note, scene)],
+        "marks": list(note.marks) or _label(note, size, plays=plays),
+        "small": _small(note.kind),
+        "strokes": list(note.strokes),
+        "ends": list(note.ends),
+        "cells": list(note.cells),
+    }
+    if note.verdict:
+        pin["verdict"] = note.verdict
+    if note.rule:
+        pin["rule"] = note.rule
+    if note.hull:
+        pin["hull"] = note.hull
+    return pin
+
+
+def _label(note: Note, size: tuple[float, float], *, plays: bool) -> list[MarkView]:
+    """Return a frame with its text, and a triangle if a click plays something; around its middle."""
+    width, height = size
+    frame = mark(
+        "rect",
+        x=-width / 2,
+        y=-height / 2,
+        width=width,
+        height=height,
+        rx=height / 2,
+        fill="panel",
+        stroke="nearMiss",
+        stroke_width=1.6,
+    )
+    left = -width / 2 + PAD
+    sign = [mark("path", d=f"M{left + 1:.1f} -5v10l8.5 -5z", fill="nearMiss", stroke="none")] if plays else []
+    return [frame, *sign, words(PLAY / 2 if plays else 0, 4.5, note.text, weight=600)]
+
+
+def _small(kind: PinKind) -> list[MarkView]:
+    """Return the marks of a pin without room for its words."""
+    return [
+        mark("circle", r=SMALL, fill="panel", stroke=ROLES[kind], stroke_width=1.8),
+        words(0, 4.5, "⚔" if kind == "contest" else "!", size=13, weight=700),
+    ]
+
+
+def _meets(boxes: NDArray[np.float64], areas: NDArray[np.float64], by: float) -> NDArray[np.bool_]:
+    """Return for each box (N, 4) and each area (M, 4) whether they are closer than `by`, shape (N, M)."""
+    one, other = boxes[:, None], areas[None]
+    return (
+        (one[..., 0] - by < other[..., 2])
+        & (other[..., 0] < one[..., 2] + by)
+        & (one[..., 1] - by < other[..., 3])
+        & (other[..., 1] < one[..., 3] + by)
+    )
+
+
+def _free_place(size: tuple[float, float], note: Note, scene: Scene) -> tuple[float, float]:
+    """Return the middle of the free place that is nearest to the plates of a note and crosses few lines."""
+    (width, height), (right, bottom) = size, (scene.view["width"], scene.view["height"])
+    xs = np.arange(EDGE + width / 2, max(EDGE + width / 2 + 1, right - EDGE - width / 2 + 1), STEP)
+    ys = np.arange(EDGE + height / 2, bottom + BELOW + height, STEP)
+    x, y = (grid.ravel() for grid in np.meshgrid(xs, ys))
+    boxes = np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], axis=1)
+    larger = boxes + GROWS * np.array([-width, -height, width, height]) / 2
+    taken = np.concatenate([scene.words, np.array(scene.taken).reshape(-1, 4)])
+    free = ~_meets(larger, taken, CLEAR).any(axis=1)
+    crossed = _meets(boxes, scene.lines, 0).sum(axis=1) if len(scene.lines) else np.zeros(len(boxes))
+    plates = np.array([scene.rects[name] for name in note.plates])
+    left, top = plates[:, 0], plates[:, 1]
+    ends = plates[:, :2] + plates[:, 2:]
+    away = np.hypot(
+        np.maximum(0, np.maximum(left - boxes[:, None, 2], boxes[:, None, 0] - ends[:, 0])),
+        np.maximum(0, np.maximum(top - boxes[:, None, 3], boxes[:, None, 1] - ends[:, 1])),
+    )
+    middle = (plates[:, :2] + plates[:, 2:] / 2).mean(axis=0)
+    off = np.hypot(x - middle[0], y - middle[1])
+    outside = OUTSIDE * (boxes[:, 3] + EDGE > bottom) + np.maximum(0, boxes[:, 3] + EDGE - bottom)
+    cost = away.min(axis=1) + 0.2 * off + CROSSED * crossed + outside + np.where(free, 0.0, 1e6)
+    best = int(cost.argmin())
+    return float(x[best]), float(y[best])
+
+
+def _leader(area: Area, note: Note, scene: Scene) -> MarkView:
+    """Return a straight line from a pin to the nearest plate."""
+    words = _words_by_plate(scene)
+
+    def ends(name: str) -> tuple[float, list[list[float]]]:
+        left, top, width, height = scene.rects[name]
+        upper, lower = words.get(name, (top, top + height))
+        is_beside = area[0] > left + width or area[2] < left
+        inside = (top, top + UPPER * height) if is_beside else (upper, lower)
+        x1, x2 = _nearest((area[0] + 12, area[2] - 12), (left, left + width))
+        y1, y2 = _nearest((area[1], area[3]), inside)
+        return (x2 - x1) ** 2 + (y2 - y1) ** 2, [[round(x1, 1), round(y1, 1)], [round(x2, 1), round(y2, 1)]]
+
+    (x1, y1), (x2, y2) = min(map(ends, note.plates))[1]
+    d = f"M{x1:g} {y1:g}L{x2:g} {y2:g}"
+    return mark("path", d=d, fill="none", stroke=ROLES[note.kind], stroke_width=1.6, stroke_dasharray="2 3")
+
+
+def _words_by_plate(scene: Scene) -> dict[str, tuple[float, float]]:
+    """Return the upper edge of the title and the lower edge of the words of each plate."""
+    areas = word_rects(scene.view["nodes"], scene.places)
+    pairs = zip(scene.rects, zip(areas[::2], areas[1::2], strict=True), strict=True)
+    return {name: (title[1], max(below[3], rect_bottom(scene.rects[name]))) for name, (title, below) in pairs}
+
+
+def rect_bottom(rect: Rect) -> float:
+    """Return the lower edge of a rectangle."""
+    return rect[1] + rect[3]
+
+
+def _nearest(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Return the points of two intervals that are nearest to each other."""
+    if one[1] < other[0]:
+        return one[1], other[0]
+    if other[1] < one[0]:
+        return one[0], other[1]
+    middle = (max(one[0], other[0]) + min(one[1], other[1])) / 2
+    return middle, middle
