@@ -194,11 +194,11 @@ def _epochs(
 ) -> list[LivingEpochView]:
     """Return the circuit after each epoch; none of one whose numbers have other places, as some are equal by chance."""
     own = deepcopy(circuit)  # sessions share the circuit
+    stages = stages_of(own)
     found: list[LivingEpochView] = []
     for one in epochs:
         state = {name: torch.from_numpy(np.array(value)) for name, value in one.values().items()}
         own.load_leaf_state({**own.leaf_state(), **state})
-        stages = stages_of(own)
         places, numbers = _layers(stages, prepare(stages, LOG_WEIGHTS))
         if places == layers:
             found.append({"epoch": one.epoch, "bits": one.held_out_bits, **numbers})
