@@ -34,8 +34,8 @@ def main() -> None:
 
 
 def _measure(trace: Trace) -> RecordedTime | None:
-    """Return the times of the first and the last step; nothing if their intervals overlap or one is missing."""
-    steps = (0, len(trace.steps) - 1)
+    """Return the times of the circuit before and after compilation; nothing if their intervals overlap or one is missing."""
+    steps = (trace.start, len(trace.steps) - 1)
     run = measure_steps(trace, steps, devices=(CPU,), batch_size=BATCH_SIZE, total_seconds=MAX_SECONDS)
     first, last = (run.of_step(step, CPU) for step in steps)
     if first is None or last is None or first.estimate is None or last.estimate is None:
