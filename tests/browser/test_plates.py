@@ -278,7 +278,7 @@ def test_film_and_picture_stay_where_they_are_from_step_to_step(digits: Opener) 
     page.get_by_role("button", name="Play").first.click()
     page.get_by_role("button", name="Pause").first.wait_for()
     places.append([place_of(part) for part in parts])
-    assert all(place == places[0] for place in places)
+    assert all(place == places[0] for place in places), places
 
 
 def test_folding_closes_the_cells_up(digits: Opener) -> None:

@@ -173,15 +173,15 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: S
             "closed up: slices of one call",
         ),
         (any(map(_has_gaps, plates)), "cell", "pale", "", "pale: no slice here"),
-        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read by a layer not folded"),
+        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read, not folded"),
         (
             any(edge["read"] and not edge["copied_bytes"] for edge in edges),
             "line",
             "viewLine",
             "",
-            "read by a folded layer: no copy",
+            "read without a copy",
         ),
-        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by a folded layer: copied"),
+        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
         (any("port" in edge for edge in edges), "line", "port", "", "a line goes on at the same number"),
         *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
     )
