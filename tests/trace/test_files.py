@@ -104,7 +104,7 @@ def test_all_fields_that_are_written_are_read():
     data = trace_to_json(explorer.record(circuit, level="kernels"))
     assert {*FIELDS, "format", "version"} >= set(data)
     assert set(FIELDS) == set(trace_to_json(explorer.record(circuit))) - {"format", "version"} | {"layers", "tried"}
-    assert set(CIRCUIT_FIELDS) == set(circuit.to_json()) | {"labels"}
+    assert set(CIRCUIT_FIELDS) == set(circuit.to_json()) | {"labels", "column_values"}
 
 
 def test_unknown_fields_are_ignored(tmp_path):
