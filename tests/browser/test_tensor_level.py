@@ -61,6 +61,20 @@ def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(d
     assert not page.page.get_by_text("Build a pattern").is_visible()
 
 
+def test_tools_follow_the_level_after_the_window_was_narrow(
+    dashboard: Open, resize: Callable[[int, int], None]
+) -> None:
+    page = dashboard("?circuit=conflict")
+    tools = page.page.get_by_role("button", name="Tools", exact=True)
+    resize(500, 800)
+    page.wait(lambda: tools.count() == 1, "the tools behind a button")
+    resize(1280, 800)
+    page.wait(lambda: tools.count() == 0, "the tools in the header")
+    page.choose("Level", "tensor")
+    patterns = page.page.get_by_role("button", name="Pattern", exact=True)
+    page.wait(lambda: patterns.count() == 0, "no tool of circuits")
+
+
 def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) -> None:
     page = dashboard(LEVEL)
     page.tool("Pipeline")

@@ -105,6 +105,7 @@ class Dashboard:
         self.header.circuit.width = min(CIRCUIT_WIDTH, max(110, new - 210))
         if (new < HEADER_WIDTH) != (0 < old < HEADER_WIDTH):
             is_narrow = new < HEADER_WIDTH
+            self.options[:] = []  # first: a part in two places is followed in neither once it leaves one
             page.header = [circuit, self.more] if is_narrow else [circuit, *others, self.theme]
             self.options[:] = [*others, self.theme] if is_narrow else []
             self.more.value = False
