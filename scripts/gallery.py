@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _measure(trace: Trace) -> RecordedTime | None:
-    """Return the times of the circuit before and after compilation; nothing if their intervals overlap or one is missing."""
+    """Return the times before and after compilation; nothing if their intervals overlap or one is missing."""
     steps = (trace.start, len(trace.steps) - 1)
     run = measure_steps(trace, steps, devices=(CPU,), batch_size=BATCH_SIZE, total_seconds=MAX_SECONDS)
     first, last = (run.of_step(step, CPU) for step in steps)
