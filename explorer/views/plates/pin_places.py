@@ -146,7 +146,7 @@ class Scene:
             (pair, path)
             for edge in edges
             for pair, path in self.reads(edge)
-            if pair[end] == layer or "points" in edge or "port" in edge or "port" in edge
+            if pair[end] == layer or "points" in edge or "port" in edge
         ]
 
     @cached_property
