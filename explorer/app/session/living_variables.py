@@ -49,6 +49,7 @@ def living_variables(
                 "labels": labels,
                 "zero": own.zero,
                 "unit": own.unit,
+                "is_integer": own.is_integer,
             }
         )
     ends: dict[int, list[Tensor]] = {}
