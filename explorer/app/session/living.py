@@ -38,6 +38,7 @@ from explorer.backend.queries.likelihood import log_partition_of
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.semiring import get_semiring
 from explorer.errors import CircuitError, DataTypeError
+from explorer.learning.loop import improving_words
 from explorer.symbolic import Circuit, LearnedEpoch
 from explorer.templates import gallery
 from explorer.views import TraceIndex, digits_on, failure_text, image_of
@@ -105,6 +106,9 @@ def living_view(
     try:
         found, learned = _living(index, trace.circuit_at(trace.start), name)
         known = kept if learned is None else learned.epochs
+        if learned is None:
+            reached = [(one.epoch, one.held_out_bits) for one in kept]
+            found["note"] = f"{found['note']} {improving_words(reached, len(found['variables']))}".strip()
         return {**found, "epochs": _epochs(trace.circuit_at(trace.start), known, found["layers"]) if epochs else []}
     except CircuitError as error:
         return no_life(f"The layers of this circuit have no beliefs to show: {error}")
