@@ -279,7 +279,7 @@ class _Run:
         Raises: typer.Exit if training was interrupted before the end of the first epoch, or in one of several workers.
         """
         from explorer.learning.curves import curve_files, save_curves
-        from explorer.learning.loop import best_epoch
+        from explorer.learning.loop import best_epoch, improving_words
 
         job, target = self.job, self.target
         baseline = baseline_of(job.data, result)
@@ -293,6 +293,10 @@ class _Run:
             say_note(f"stopped; the values are those after epoch {last}")
         best = best_epoch(result.epochs).number
         kept_values = f" with the values of epoch {best}, the best one" if best < last else ""
+        untrained = [(one.epoch, one.held_out_bits) for one in self.kept.epochs if not one.epoch]
+        reached = [*untrained, *((one.number, one.held_out_bits) for one in result.epochs)]
+        if words := improving_words(reached, job.data.num_variables):
+            print_text(words)
         if self.workers.is_first:
             unit = "nats" if result.is_density else "bits"
             save_curves(target, result.epochs, f"{job.name} on {Path(job.data.name).name}", unit, baseline)

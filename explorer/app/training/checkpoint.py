@@ -21,7 +21,7 @@ from explorer.learning.data import DataSet
 from explorer.learning.loop import Epoch, best_epoch, is_of
 from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
-from explorer.learning.tables import CategoricalColumn, Column, columns_from_json
+from explorer.learning.tables import CategoricalColumn, Column, GaussianColumn, columns_from_json
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, ColumnValues, LearnedEpoch, circuit_from_json, pack_values, with_values
 from explorer.templates import gallery
@@ -84,10 +84,7 @@ class Checkpoint:
         circuit = replace(
             self.load_circuit(),
             columns=tuple(column.name for column in self.columns),
-            column_values=tuple(
-                ColumnValues(one.labels if isinstance(one, CategoricalColumn) else (), one.zero, one.unit)
-                for one in self.columns
-            ),
+            column_values=tuple(map(_column_values, self.columns)),
         )
         return with_values(circuit, values)
 
@@ -223,6 +220,12 @@ class Checkpoint:
         if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
             return "its values are not tensors by name"
         return None if self.training is None else _problem_of(self.training)
+
+
+def _column_values(column: Column) -> ColumnValues:
+    """Return what a page needs of a column to show its cells."""
+    labels = column.labels if isinstance(column, CategoricalColumn) else ()
+    return ColumnValues(labels, column.zero, column.unit, isinstance(column, GaussianColumn) and column.is_integer)
 
 
 def _shape(data: object) -> tuple[int, int, int] | None:
