@@ -140,7 +140,7 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
     const ends = h(
       "div",
       { class: "ce-curve-ends", "aria-hidden": "true" },
-      ...span.map((end) => h("span", { text: valueWords(own, end) })),
+      ...span.map((end) => h("span", { text: valueWords(own, end), title: valueWords(own, end) })),
     );
     return {
       elements: [
@@ -224,5 +224,6 @@ export const STYLE = `
 .ce-curve-words{overflow:hidden;text-overflow:ellipsis}
 .ce-root .ce-curve input{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:crosshair}
 .ce-curve:has(input:focus-visible){outline:2px solid var(--ce-accent);outline-offset:2px}
-.ce-curve-ends{display:flex;justify-content:space-between;color:var(--ce-muted);font-size:12px}
+.ce-curve-ends>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.ce-curve-ends{display:flex;justify-content:space-between;gap:6px;color:var(--ce-muted);font-size:12px}
 `;

@@ -90,7 +90,7 @@ export function makeFoot({ ui, store: { state }, saving: { request }, pager }) {
 export const STYLE = `
 .ce-bottom{display:flex;flex:none;flex-wrap:wrap;align-items:center;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
-.ce-bottom:has(>.ce-choosing:not(:empty)){flex-wrap:nowrap;min-height:48px}
+.ce-bottom:has(>.ce-choosing:not(:empty)){flex-wrap:nowrap;min-height:40px}
 .ce-bottom>.ce-choosing:not(:empty)~.ce-foot{flex-shrink:2;min-width:200px}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:3px 12px;min-height:30px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
