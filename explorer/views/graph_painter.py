@@ -18,7 +18,7 @@ STACK = (8, 4)
 ROUND, ANGULAR = ("input", "leaf"), ("matmul", "view", "operator")
 """Kinds with half circles at their ends, and with sharp corners."""
 SIGN_STEP, BADGE_STEP, MAX_BADGES = 18.0, 19.0, 4
-NARROW, BOLD = 0.58, 0.62
+NARROW, BOLD = 0.62, 0.62
 """Width of a character, in parts of the size of the font."""
 TAG = PLATES["tag"]["drawn"]
 """Size of the name of a match."""

@@ -141,7 +141,8 @@ def test_an_address_that_is_not_as_the_page_writes_it_is_replaced(dashboard: Ope
 def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     page = dashboard("?circuit=near-misses&step=3&near_misses=Candecomp")
     near = next(node["id"] for node in page.picture()["nodes"] if any(b["sign"] == "?" for b in node["badges"]))
-    page.page.locator(f".ce-plate[data-id='{near}']").first.click()
+    page.page.locator(f".ce-plate[data-id='{near}']").first.focus()
+    page.page.keyboard.press("Enter")
     page.page.keyboard.press("w")
     page.wait(lambda: "Why not" in page.page.evaluate("document.activeElement.textContent"), "the section")
     page.see("Candecomp")
