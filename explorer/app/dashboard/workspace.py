@@ -87,8 +87,12 @@ class Workspace:
         state, opened = self.session.state, self.session.opened
         if not opened.trace.is_compilation:
             name = self.library.file_name(opened.name)
-            kind = {"is_live": opened.is_live, "is_trace": self.library.is_trace(opened.name)}
-            return tensor_python_of(name, state.options, opened.tensor, self.session.step, **kind)
+            return tensor_python_of(
+                *(name, state.options, opened.tensor, self.session.step),
+                is_live=opened.is_live,
+                is_trace=self.library.is_trace(opened.name),
+                applied=forms_of(state),
+            )
         foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(state)])
         note = f"# The trace uses rules that this code does not define: {', '.join(foreign)}\n" if foreign else ""
         return note + python_of(

@@ -111,10 +111,10 @@ def test_the_weights_are_sent_on_request(linked: Linked) -> None:
 
 def test_an_action_of_the_reader_changes_the_session_once(linked: Linked) -> None:
     session, host, events = linked
-    host.reader({"step": 8})
-    assert (session.step, events) == (8, [frozenset({"step"})])
+    host.reader({"step": 9})
+    assert (session.step, events) == (9, [frozenset({"step"})])
     assert host.did() == ["picture", "state", "details"]
-    assert host.picture["step"] == 8
+    assert host.picture["step"] == 9
     box = host.picture["nodes"][0]["id"]
     host.reader({"selection": [box]})
     assert (session.selection, events[1:]) == ((box,), [frozenset({"selection"})])

@@ -10,16 +10,17 @@ import { actionButtons } from "./strip.js";
  * @import { Changed } from "./state.js"
  */
 
-/** How many there are of each kind: an outline may stand for many matches. @param {Hull[]} hulls */
+/** How many there are of each kind, and how many outlines stand for them. @param {Hull[]} hulls */
 export function countHulls(hulls) {
   /** @type {Map<string, number>} */
   const counts = new Map();
-  for (const { kind, lens } of hulls) counts.set(kind, (counts.get(kind) || 0) + (lens?.count || 1));
+  for (const { kind, count } of hulls) counts.set(kind, (counts.get(kind) || 0) + count);
   const words = [...counts].map(([kind, count]) => {
     const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
-    return `${count} ${name || kind}`;
+    return `${count.toLocaleString("en-US")} ${name || kind}`;
   });
-  return words.join(", ");
+  const isShared = hulls.some(({ count }) => count > 1);
+  return words.join(", ") + (isShared ? ` in ${hulls.length} ${hulls.length === 1 ? "outline" : "outlines"}` : "");
 }
 
 /** @param {import("../graph.js").Page} page */

@@ -47,5 +47,5 @@ class Header:
             return
         state = self.workspace.session.state
         tensor = replace(state.tensor, level=self.level.value, passes=())
-        another = ViewState(circuit=state.circuit, again=state.again, options=state.options, tensor=tensor)
-        self.workspace.open_another(another)
+        kept = ViewState(state.circuit, state.again, state.form, state.replacement, state.options, tensor)
+        self.workspace.open_another(kept)
