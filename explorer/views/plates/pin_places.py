@@ -295,7 +295,7 @@ def _places_on(line: Sequence[Sequence[float]], size: tuple[float, float]) -> It
     for (x1, y1, *_), (x2, y2, *_) in pairwise(line):
         is_flat = y1 == y2
         room = abs(x2 - x1) - size[0] if is_flat else abs(y2 - y1) - size[1]
-        for off in np.arange(-room / 2, room / 2 + 1, STEP) if room > 0 else ():
+        for off in np.arange(-room / 2, room / 2 + 1, STEP).tolist() if room > 0 else ():
             across, down = (off, 0.0) if is_flat else (0.0, off)
             yield (x1 + x2) / 2 + across, (y1 + y2) / 2 + down, abs(off) - room
 
