@@ -11,6 +11,7 @@ import { boxOf, isAsking, isPresenting } from "./state.js";
 const [SIDE, SPACE, LABEL] = [52, 8, 18];
 /** Bits of evidence with a sample of their line in the legend. */
 const SAMPLES = [0, 1, 3];
+const NO_LIMITS = { states: 0, zero: 0, isInteger: false };
 const COLUMN_WORDS = "Click a curve or a value to observe it: the others follow. Dashed: without what is observed.";
 /** @type {[import("../controls/living.js").Brush, string, string][]} */
 const BRUSHES = [
@@ -40,7 +41,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   const painting = h("div", { class: "ce-group", role: "group", "aria-label": "Paint with" }, brushes);
   const forgetHalf = textButton("Forget the lower half", () => living.forget(0.5));
   const picks = h("div", { class: "ce-group" });
-  const which = h("select", { "aria-label": "Variable" });
+  const which = h("select", { "aria-label": "Variable", onchange: guard(() => limit()) });
   const given = h("input", {
     type: "number",
     step: "any",
@@ -94,6 +95,18 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip,
   );
 
+  /** Let the page refuse a value that the variable cannot have. */
+  function limit() {
+    const { states, zero, isInteger } = state.life?.variables[Number(which.value)] ?? NO_LIMITS;
+    for (const [name, end] of [
+      ["min", zero],
+      ["max", zero + states - 1],
+    ])
+      if (states) given.setAttribute(name, String(end));
+      else given.removeAttribute(name);
+    given.setAttribute("step", states || isInteger ? "1" : "any");
+  }
+
   /** The examples that are drawn. */
   let drawn = /** @type {import("../living/model.js").Model["examples"] | null} */ (null);
 
@@ -109,11 +122,12 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     );
     picks.hidden = !examples.length;
     painting.hidden = forgetHalf.hidden = !life?.image.length;
-    const numbers = (life?.variables ?? []).flatMap(({ name, labels }, variable) =>
-      labels.length ? [] : [h("option", { value: variable, text: name })],
+    const numbers = (life?.variables ?? []).flatMap(({ name, labels, isRead }, variable) =>
+      labels.length || !isRead ? [] : [h("option", { value: variable, text: name })],
     );
     which.replaceChildren(...numbers);
     observing.hidden = !numbers.length;
+    limit();
     drawLines();
   }
 
@@ -201,11 +215,12 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   function drawControls() {
     const { life, believed, evidence, row, brush, sampling } = state;
     const [observed, filled] = [evidence, row].map((all) => all.filter((one) => one !== null).length);
-    const log = life ? (believed?.log ?? 0) - logScale(life, evidence) : 0;
+    const log = life ? (believed?.log ?? 0) - logScale(life, row) : 0;
     value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
     const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
     const noun = life?.image.length ? "pixels" : "variables";
-    known.textContent = `${observed} of ${evidence.length} ${noun} observed${rest}`;
+    const count = life?.variables.filter(({ isRead }) => isRead).length ?? 0;
+    known.textContent = `${observed} of ${count} ${noun} observed${rest}`;
     for (const button of brushes)
       button.setAttribute("aria-pressed", String(button.getAttribute("data-brush") === brush));
   }
