@@ -6,7 +6,8 @@ from explorer.trace import MatchFound, MatchLost
 from explorer.views.hulls import stops_of
 from explorer.views.index import TraceIndex
 from explorer.views.marks import mark
-from explorer.views.plates.pin_places import Area, Note, Scene, width_of, words
+from explorer.views.plates.pin_places import Note, width_of, words
+from explorer.views.plates.pin_scene import Area, Scene
 from explorer_widgets.schema import MarkView
 from explorer_widgets.theme import HULLS
 

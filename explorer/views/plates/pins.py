@@ -15,7 +15,8 @@ from explorer.views.marks import mark
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.contests import contest_note, decisive
 from explorer.views.plates.links import missed_links
-from explorer.views.plates.pin_places import Note, Scene, placed_notes
+from explorer.views.plates.pin_places import Note, placed_notes
+from explorer.views.plates.pin_scene import Scene
 from explorer.views.plates.plate_words import WHOLE
 from explorer.views.words import plural
 from explorer_widgets.schema import MarkView, PictureView, PinView

@@ -15,7 +15,8 @@ from explorer.views.hulls import is_trivial, stops_of
 from explorer.views.lines import overlap
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.pen import word_rects
-from explorer.views.plates.pin_places import Note, Scene, placed_notes
+from explorer.views.plates.pin_places import Note, placed_notes
+from explorer.views.plates.pin_scene import Scene
 from explorer.views.plates.plates_svg import plates_elements
 from explorer_widgets.schema import Mode
 from tests.views.showing import index_of
