@@ -177,14 +177,14 @@ def train(
             if job.data.note:
                 say_note(job.data.note)
         compiled = _compile(job, options, start.values, workers.device)
+        if job.note:
+            print_text(job.note)
         keeps = earlier is not None and len(start.before) == len(earlier.history) and _is_same(target, resume)
         own_file = OwnFile(target)
         if workers.is_first and not overwrite and not keeps:
             check_replaceable(target, planned, start.settings, job.data)
         if start.note:  # once the values were found to belong to this circuit
             say_note(f"{resume} was {start.note}")
-        if job.note:
-            print_text(job.note)
         advice.last_epoch = len(start.before) + start.settings.epochs
         if earlier is not None and start.before:
             last = f"epoch {advice.last_epoch} (--epochs {start.settings.epochs})"

@@ -340,15 +340,20 @@ def is_reproduced(target: Path, planned: Checkpoint, settings: TrainingOptions, 
 
 
 def differences(found: Checkpoint, planned: Checkpoint, settings: TrainingOptions, data: DataSet) -> Iterator[str]:
-    """In what the run of a checkpoint differs from a planned one, apart from the number of epochs."""
-    if found.circuit != planned.circuit:
-        yield f"the circuit is {found.circuit}, not {planned.circuit}"
+    """In what the run of a checkpoint differs from a planned one, apart from the number of epochs.
+
+    Other columns or other data are all that is said of them: the circuit and the method follow from these by default.
+    """
+    columns, wanted = ([f"{listed([c.name])} ({c.kind})" for c in each.columns] for each in (found, planned))
     if found.data != planned.data:
         yield f"the data are {found.data}, not {planned.data}"
-    columns, wanted = ([f"{listed([c.name])} ({c.kind})" for c in each.columns] for each in (found, planned))
+        return
     if columns != wanted:
         yield f"the columns are {_list(columns)}, not {_list(wanted)}"
-    elif found.training is not None and not is_of(found.training, data):
+        return
+    if found.circuit != planned.circuit:
+        yield f"the circuit is {found.circuit}, not {planned.circuit}"
+    if found.training is not None and not is_of(found.training, data):
         yield "the rows differ"
     elif found.circuit == planned.circuit and found.symbolic != planned.symbolic:
         yield f"the layers of {found.circuit} differ"

@@ -101,7 +101,7 @@ class PlatesPainter:
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
         if shown == "after" and request.trial is None:
-            view["pins"] = pin_views(index, step, at, view, places)
+            view["pins"] = pin_views(index, step, view, places)
         view["extent"] = extent_of(view, places, stage)
 
     def legend(

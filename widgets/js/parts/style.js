@@ -6,7 +6,7 @@ import { STYLE as PLATES } from "../plates/labels.js";
 import { STYLE as ATTEMPTS } from "../plates/attempt.js";
 import { STYLE as LINKS } from "../plates/links.js";
 import { STYLE as PINS } from "../plates/pins.js";
-import { STYLE as TRIED } from "./attempt.js";
+import { STYLE as TRIED } from "./attempt_caption.js";
 import { STYLE as PORTS } from "../plates/ports.js";
 import { STYLE as SCORE } from "../score/words.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
