@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 import torch
@@ -54,7 +53,6 @@ def keep_arguments(heard: HeardCompilation, runs: bool) -> Callable[..., Any]:
     assert compiled is not None
     waiting = [heard]
 
-    @wraps(compiled)
     def first(*args: Any) -> Any:
         if waiting:
             noted = waiting.pop()
@@ -67,6 +65,8 @@ def keep_arguments(heard: HeardCompilation, runs: bool) -> Callable[..., Any]:
             raise NotRunError
         return compiled(*args)
 
+    if hasattr(compiled, "_boxed_call"):  # nothing else: by `_torchdynamo_orig_callable`, torch 2.6 finds a way around
+        vars(first)["_boxed_call"] = vars(compiled)["_boxed_call"]
     return first
 
 
