@@ -197,8 +197,9 @@ export async function showEmbedded(el, embedded, recordings, drawings) {
     for (const place of [embedded.question.asking, embedded.question.revealing]) await recording.load(place.step);
     const { graph, asked } = questionModels(recording, embedded);
     asked.on("change:answer", () => {
-      let behind = el.nextElementSibling; // the text that follows the question
-      while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view"))
+      const cell = el.closest?.(".cell"); // of a page of the site
+      let behind = (cell || el).nextElementSibling; // the text that follows the question
+      while (!cell && behind && behind.localName !== "details" && !behind.hasAttribute("data-view"))
         behind = behind.nextElementSibling;
       if (behind && behind.localName === "details") behind.open = true;
     });

@@ -1,0 +1,40 @@
+"""Builds the site: `python -m docs.building [LESSON ...]`, by number; the others are shown as they are, not run."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sphinx.cmd.build import build_main
+
+from docs.building.gallery import cards_css, write_gallery, write_living
+from docs.building.lessons import lesson_files, write_lesson
+from docs.building.reference import write_reference
+from docs.building.sources import ROOT, Sources, collect
+from explorer_widgets.page import shared_script
+
+OUTPUT = ROOT / "build" / "site"
+WORK = ROOT / "build" / "site-work"
+
+
+def build(output: Path = OUTPUT, work: Path = WORK, run: Sequence[str] | None = None) -> int:
+    """Write the pages of the site into `output`; return the exit code of Sphinx, for which warnings are errors.
+
+    `work` keeps the sources of the site and the lessons that were run, so that the next build is quick. `run` has the
+    numbers of the lessons to run: all by default.
+    """
+    sources = Sources(work / "sources")
+    collect(sources, {**write_living(output), **write_gallery(output, work / "stories")})
+    write_reference(sources)
+    for lesson in lesson_files():
+        runs = run is None or lesson.name[:2] in run
+        write_lesson(lesson, sources, work / "lessons" if runs else None)
+    sources.remove_others()
+    folders = ["-c", str(ROOT / "docs"), "-d", str(work / "read"), str(sources.folder), str(output)]
+    code = build_main(["-b", "html", "-q", "-W", "--keep-going", *folders])
+    (output / "_static" / "pictures.js").write_text(shared_script(), encoding="utf-8")
+    (output / "_static" / "cards.css").write_text(cards_css(), encoding="utf-8")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(build(run=[number.zfill(2) for number in sys.argv[1:]] or None))
