@@ -20,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer fix bench course
+.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer fix bench
 .PHONY: site pictures learned clean distclean
 
 help: ## List the targets
@@ -77,9 +77,6 @@ bench: $(VENV)/.ready-test ## Compile times and the suite, side by side with the
 	$(BIN)/circuit-explorer bench compile
 	$(BIN)/circuit-explorer bench suite
 	$(BIN)/circuit-explorer bench views
-
-course: $(VENV)/.ready-explore ## Run the lessons and write them as pages: build/course/index.html
-	$(BIN)/circuit-explorer course
 
 site: $(VENV)/.ready-test ## Run the lessons and build the documentation: build/site/index.html
 	$(BIN)/python -m docs.building

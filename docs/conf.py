@@ -11,21 +11,21 @@ extensions = [
     "sphinx.ext.autodoc",  # without napoleon: our docstrings have no sections, and it splits them at colons
     "sphinx_copybutton",
     "docs.building.formulas",
+    "docs.building.glossary",
     "docs.building.names",
 ]
-exclude_patterns = ["conf.py", "building"]
 suppress_warnings = ["mystnb.unknown_mime_type"]
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 myst_dmath_allow_space = False
-nb_code_prompt_show = nb_code_prompt_hide = "The code"
 nb_execution_mode = "off"  # docs/building/lessons.py runs them, with the recorder of their pictures
 
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = project
-html_static_path: list[str] = []
+html_css_files = ["site.css", "cards.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_search_summary = False  # it fetches pages, which a browser refuses from disk
 html_theme_options = {"navigation_with_keys": False}  # Left and Right step the pictures

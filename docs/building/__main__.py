@@ -17,7 +17,7 @@ WORK = ROOT / "build" / "site-work"
 
 
 def build(output: Path = OUTPUT, work: Path = WORK, run: Sequence[str] | None = None) -> int:
-    """Write the pages of the site into `output`; return the exit code of Sphinx, for which warnings are errors.
+    """Write the pages of the site into `output`; return the exit code of Sphinx.
 
     `work` keeps the sources of the site and the lessons that were run, so that the next build is quick. `run` has the
     numbers of the lessons to run: all by default.
@@ -29,11 +29,18 @@ def build(output: Path = OUTPUT, work: Path = WORK, run: Sequence[str] | None = 
         runs = run is None or lesson.name[:2] in run
         write_lesson(lesson, sources, work / "lessons" if runs else None)
     sources.remove_others()
-    folders = ["-c", str(ROOT / "docs"), "-d", str(work / "read"), str(sources.folder), str(output)]
-    code = build_main(["-b", "html", "-q", "-W", "--keep-going", *folders])
-    (output / "_static" / "pictures.js").write_text(shared_script(), encoding="utf-8")
-    (output / "_static" / "cards.css").write_text(cards_css(), encoding="utf-8")
-    return code
+    return build_html(sources, output, work)
+
+
+def build_html(sources: Sources, output: Path, work: Path, strict: bool = True) -> int:
+    """Write the pages of these sources; return the exit code of Sphinx. Warnings are errors if it is strict."""
+    static = work / "static"
+    static.mkdir(parents=True, exist_ok=True)
+    (static / "pictures.js").write_text(shared_script(), encoding="utf-8")
+    (static / "cards.css").write_text(cards_css(), encoding="utf-8")
+    settings = ["-c", str(ROOT / "docs"), "-D", f"html_static_path=static,{static}", "-d", str(work / "read")]
+    settings += ["-W", "--keep-going"] if strict else ["-Q"]
+    return build_main(["-b", "html", "-q", *settings, str(sources.folder), str(output)])
 
 
 if __name__ == "__main__":

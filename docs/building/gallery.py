@@ -9,8 +9,8 @@ import torch
 
 import explorer
 from docs.building.sources import ROOT, keep
-from explorer.app.course.recorder import CourseRecorder
 from explorer.app.dashboard.front_page import STYLE, Card, card_html, card_of, colours, load_cards
+from explorer.app.notebook.recorder import PictureRecorder
 from explorer.app.notebook.trace_widget import TraceWidget
 from explorer.app.session.reproduce import page_recording
 from explorer.templates import gallery
@@ -138,7 +138,7 @@ FILM = "The same circuit while it is compiled, from 170 calls to 5."
 
 def write_living(output: Path) -> dict[str, str]:
     """Write the page of the trained digits circuit alone; return the pictures of the front page, by its comments."""
-    recorder = CourseRecorder()
+    recorder = PictureRecorder()
     trace = _recorded("digits")
     living, film = (
         recorder.graph(cast(TraceWidget, explorer.show(trace, step=0, beliefs=beliefs, film=not beliefs)))

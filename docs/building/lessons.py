@@ -6,8 +6,8 @@ code of static pictures (tagged `figure`), and the section that asserts the less
 
 import asyncio
 import os
-import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -18,13 +18,16 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 from docs.building.sources import ROOT, Sources, keep, rewrite_links
-from explorer.app.course.recorder import RECORDINGS_MIME, VIEW_MIME
+from explorer.app.notebook.recorder import RECORDINGS_MIME, VIEW_MIME
 from explorer_widgets.page import stores_html, view_html
 from explorer_widgets.schema import EmbeddedView
 
 CELL_SECONDS = 900
-BEGIN = "from explorer.app.course.recorder import CourseRecorder as _course\n_course = _course()\n_course.begin()"
-END = "_course.end()"
+BEGIN = (
+    "from explorer.app.notebook.recorder import PictureRecorder as _pictures\n"
+    "_pictures = _pictures()\n_pictures.begin()"
+)
+END = "_pictures.end()"
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
 """The variables of Jupyter's and IPython's settings folders; each lesson gets its own empty folders."""
 ANSWER, FIGURE = "answer", "figure"
@@ -43,7 +46,7 @@ def write_lesson(file: Path, sources: Sources, kept: Path | None) -> None:
     """Write a lesson: run, if there is a folder `kept` of those that were run."""
     notebook = nbformat.read(file, as_version=4) if kept is None else run_lesson(file, kept)
     cells = site_cells(notebook.cells)
-    source = file.relative_to(ROOT).as_posix()
+    source = f"notebooks/{file.name}"
     for number, cell in enumerate(cells):
         cell.id = str(number)
         if cell.cell_type == "markdown":
@@ -87,7 +90,8 @@ def execute(file: Path) -> Any:
             resources={"metadata": {"path": str(file.parent)}},
             store_widget_state=False,
         )
-        asyncio.run(client.async_execute(env=environment, cleanup_kc=True))
+        with ThreadPoolExecutor(max_workers=1) as thread:  # a caller such as a test may have a loop of its own
+            thread.submit(lambda: asyncio.run(client.async_execute(env=environment, cleanup_kc=True))).result()
     notebook.cells = notebook.cells[1:]
     notebook.cells[-1].source = ""
     return notebook
@@ -108,8 +112,6 @@ def with_pictures(cell: Cell, views: list[EmbeddedView]) -> Cell:
     if cell.cell_type != "code":
         return cell
     made = nbformat.v4.new_code_cell(cell.source, metadata={"tags": [*cell.metadata.get("tags", ())]})
-    if is_question(cell) or FIGURE in made.metadata.tags:
-        made.metadata.tags.append("hide-input")
     for output in cell.outputs:
         data = output.get("data", {})
         if RECORDINGS_MIME in data:
@@ -129,23 +131,32 @@ def with_pictures(cell: Cell, views: list[EmbeddedView]) -> Cell:
 
 def folded(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells with folds around what answers a question, and around the assertions at the end."""
+    claims = claims_at(cells)
     found: list[Cell] = []
     at = 0
     while at < len(cells):
         cell, end = cells[at], at + 1
-        found.append(cell)
+        found += with_closed_code(cell) if is_question(cell) or is_figure(cell) else [cell]
         if is_question(cell):
-            while end < len(cells) and ANSWER in cells[end].metadata.get("tags", ()):
+            while end < len(cells) and is_answer(cells[end]):
                 end += 1
             # An answer may end with the next question, and then has a fold within it.
             inner = folded(cells[at + 1 : end])
             found += fold("behind", "What happened <span>(opens when you have answered)</span>", inner)
-        elif cell.cell_type == "markdown" and cell.source.startswith(CLAIMS):
-            while end < len(cells) and cells[end].cell_type == "code":
-                end += 1
+        elif end in claims:
+            end = claims.stop
             found += fold("claims", "The assertions behind the text", cells[at + 1 : end])
         at = end
     return found
+
+
+def with_closed_code(cell: Cell) -> list[Cell]:
+    """Return a cell as its picture and its code in a fold: before a question, and after a static picture."""
+    shown = nbformat.v4.new_code_cell("...", outputs=cell.outputs, metadata={"tags": ["remove-input"]})
+    code = nbformat.v4.new_code_cell(cell.source)
+    if is_question(cell):
+        return [*fold("source", "The code of this question", [code]), shown]
+    return [shown, *fold("source", "The code of this picture", [code])]
 
 
 def fold(kind: str, summary: str, cells: Sequence[Cell]) -> list[Cell]:
@@ -158,7 +169,28 @@ def fold(kind: str, summary: str, cells: Sequence[Cell]) -> list[Cell]:
 
 def is_question(cell: Cell) -> bool:
     """Return whether a cell asks the reader to predict."""
-    return cell.cell_type == "code" and re.search(r"explorer\.ask\(", cell.source) is not None
+    return cell.cell_type == "code" and "explorer.ask(" in cell.source
+
+
+def is_answer(cell: Cell) -> bool:
+    """Return whether a cell belongs to the answer of the question before it."""
+    return ANSWER in cell.metadata.get("tags", ())
+
+
+def is_figure(cell: Cell) -> bool:
+    """Return whether a cell only draws a static picture."""
+    return FIGURE in cell.metadata.get("tags", ())
+
+
+def claims_at(cells: Sequence[Cell]) -> range:
+    """Return where the code that asserts the lesson's claims is; empty without that section."""
+    for at, cell in enumerate(cells):
+        if cell.cell_type == "markdown" and cell.source.startswith(CLAIMS):
+            end = at + 1
+            while end < len(cells) and cells[end].cell_type == "code":
+                end += 1
+            return range(at + 1, end)
+    return range(0)
 
 
 def html_output(html: str) -> Any:

@@ -14,10 +14,12 @@ from docs.building.sources import Sources
 PACKAGES = {
     "explorer": "What most programs need: `import explorer`",
     "explorer.symbolic": "Circuits as data: layers, parameters, operators, files",
+    "explorer.symbolic.operators": "Operators on circuits",
     "explorer.templates": "Region graphs, and circuits for images, tables and logic",
     "explorer.compiler": "The compiler and its rules",
     "explorer.backend": "Compiled circuits and their layers",
     "explorer.backend.parameters": "Compiled parameters",
+    "explorer.backend.queries": "What a compiled circuit answers",
     "explorer.optimize": "Rules of optimization, presets, rounds",
     "explorer.fold": "Fold groups and levels",
     "explorer.rewrite": "Patterns, matches, strategies, pipelines",

@@ -1,3 +1,8 @@
+/* Code that is wider than its box scrolls by keyboard, too. */
+addEventListener("DOMContentLoaded", () => {
+  for (const code of document.querySelectorAll("pre")) code.tabIndex = 0;
+});
+
 /* The folds of a lesson: one button opens or closes all, and all are open in print. */
 addEventListener("DOMContentLoaded", () => {
   const folds = [...document.querySelectorAll("details.fold")];

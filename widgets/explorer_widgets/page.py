@@ -72,7 +72,9 @@ globalThis.circuitExplorer = { drawings };
 const render = drawings.graph;
 addEventListener("DOMContentLoaded", async () => {
 if (document.getElementById("view")) {START}
-else if (document.getElementById("recording")) {START_VIEWS}
+else if (document.getElementById("recording")) {START_VIEWS
+document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView(); // pictures above it have grown
+}
 });
 """
 
