@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
+from docs.building.checking import broken_links
 from docs.building.gallery import cards_css, write_gallery, write_living
 from docs.building.lessons import lesson_files, write_lesson
 from docs.building.reference import write_reference
@@ -29,7 +30,10 @@ def build(output: Path = OUTPUT, work: Path = WORK, run: Sequence[str] | None = 
         runs = run is None or lesson.name[:2] in run
         write_lesson(lesson, sources, work / "lessons" if runs else None)
     sources.remove_others()
-    return build_html(sources, output, work)
+    code = build_html(sources, output, work)
+    broken = list(broken_links(output))
+    sys.stderr.writelines(f"a link leads nowhere: {one}\n" for one in broken)
+    return code or bool(broken)
 
 
 def build_html(sources: Sources, output: Path, work: Path, strict: bool = True) -> int:
