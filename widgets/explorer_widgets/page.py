@@ -1,6 +1,6 @@
 """Self-contained HTML of recordings: stepping, selection and details work from `file://`, without network.
 
-`page_html` returns a page with one view; `view_html` and `views_html` embed several views in a page of text.
+`page_html` returns a page with one view; `view_html`, `stores_html` and `shared_script` embed views in pages of a site.
 The data is gzip in base64: an element with the heads of the recordings, and one for each part (see `parts.py`).
 """
 
@@ -123,7 +123,7 @@ def page_html(recording: RecordingView, script: str = "") -> str:
 
 
 def view_html(number: int, tables: Mapping[str, str], words: str) -> str:
-    """Return the element that shows view `number` of `views_html`; `words` is shown without JavaScript.
+    """Return the element that shows view `number` of `stores_html`; `words` is shown without JavaScript.
 
     `tables` maps steps to HTML below the graph; the empty name is for all other steps.
     """
@@ -146,21 +146,6 @@ def shared_script() -> str:
 def _without_exports(module: Path) -> str:
     code = re.sub(r"\bexport(?: default)? ?\{[^}]*\};", "", module.read_text(encoding="utf-8"))
     return re.sub(r"^export (?=const )", "", code, flags=re.MULTILINE)
-
-
-def views_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView]) -> str:
-    """Return the scripts for the views of a page: a module per drawing, then the data and the start script."""
-    kinds = {view["kind"] for view in views}
-    used = kinds | {"graph"} if "question" in kinds else kinds
-    modules = [
-        f"{file.read_text(encoding='utf-8')}\n"
-        f"globalThis.circuitExplorer = {{ ...globalThis.circuitExplorer, "
-        f"drawings: {{ ...globalThis.circuitExplorer?.drawings, {name}: render }} }};"
-        for name, file in DRAWINGS.items()
-        if name in used
-    ]
-    start = f"{PAGE.read_text(encoding='utf-8')}\n{START_VIEWS}"
-    return "\n".join([stores_html(views, recordings), *map(_module_html, [*modules, start])])
 
 
 def stores_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView]) -> str:
