@@ -6,6 +6,7 @@
 #   make test WORKERS=0                  run the tests in one process instead of one more than there are cores
 #   make fuzz MINUTES=60                 how long to search for failing examples
 #   make peer PEER=0.2.1                 which release of the peer compiler to read circuits of
+#   make matrix RELEASES="2.6.0 2.15.0"  which releases of torch to test with (several GB each)
 #   make fresh FRESH=/tmp/fresh          where its environments are kept (1.7 GB), instead of in the user's cache
 
 PYTHON ?= python3
@@ -14,13 +15,15 @@ PYTEST ?=
 WORKERS ?= $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 MINUTES ?= 10
 PEER ?= 0.2.1
+# The oldest that is supported, and the newest.
+RELEASES ?= 2.6.0 2.15.0
 FRESH ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer fix bench
+.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer matrix dist fix bench
 .PHONY: site pictures learned clean distclean
 
 help: ## List the targets
@@ -49,7 +52,11 @@ contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 js: $(VENV)/.ready-test ## the sources of the views: types, format; are the bundles what they give?
 	bash scripts/views.sh $(VENV) check
 
-fresh: ## the built wheel in new environments outside the checkout: without extras, then with [digits,ui]
+dist: $(VENV)/.ready-test ## Build the source distribution and, from it, the wheel: dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+fresh: dist ## the built wheel in new environments outside the checkout: without extras, then with [digits,ui]
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" FRESH="$(FRESH)" bash scripts/fresh.sh
 
 others-in-one-piece:
@@ -63,6 +70,9 @@ fuzz: $(VENV)/.ready-fuzz ## Search for failing examples with new seeds, for MIN
 
 peer: $(VENV)/.ready-test build/libcirkit-$(PEER) ## The tests of circuits from cirkit, with its release PEER=0.2.1 instead of the installed one
 	PYTHONPATH=build/libcirkit-$(PEER) $(BIN)/python -m pytest tests/symbolic/cirkit tests/app/test_user_functions.py
+
+matrix: ## The tests of the engine with the RELEASES of torch, in environments of their own
+	PYTHON="$(PYTHON)" bash scripts/matrix.sh $(WORKERS) $(RELEASES)
 
 # Without its dependencies: it pins versions that need not be those of $(VENV).
 build/libcirkit-%: | $(VENV)/.ready-test

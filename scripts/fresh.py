@@ -125,10 +125,9 @@ class Environment:
         )
 
 
-def main(folder: Path) -> None:
-    """Check the wheel in `folder` with the environments `lean` and `full` there."""
+def main(folder: Path, wheel: Path) -> None:
+    """Check a wheel with the environments `lean` and `full` of a folder."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs would inherit that it is ignored
-    (wheel,) = folder.glob("*.whl")
     _check_files(ZipFile(wheel).namelist())
     with TemporaryDirectory() as temporary:
         work = Path(temporary)
@@ -255,4 +254,4 @@ def _step(what: str, run: Callable[[], object]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

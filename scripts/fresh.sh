@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the built wheel where nothing else is, first without extras and then with [digits,ui], and uses it: scripts/fresh.sh
+# Installs the wheel of dist/ where nothing else is, first without extras and then with [digits,ui], and uses it: scripts/fresh.sh
 #
 # The environments are outside the checkout, in FRESH (default: the user's cache). They are kept under a stamp of everything
-# that decides what is installed, and the wheel is built and installed each time. On CI, where each clone has another path,
+# that decides what is installed, and the wheel is installed each time. On CI, where each clone has another path,
 # they are removed at the end.
 set -euo pipefail
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,6 +23,4 @@ source "$checkout/scripts/setup.sh" "$folder/lean" ""
 check_python
 create_environment
 install_torch
-rm -f "$folder"/*.whl
-"${pip[@]}" wheel -q --no-deps -w "$folder" "$checkout"
-"$venv/bin/python" "$checkout/scripts/fresh.py" "$folder"
+"$venv/bin/python" "$checkout/scripts/fresh.py" "$folder" "$checkout"/dist/*.whl

@@ -10,7 +10,7 @@ def install() -> None:
     """Patch the modules of the missing devices if they are loaded."""
     for kind in KINDS:
         device: Any = sys.modules.get(kind)
-        if device is not None and device.manual_seed_all is not _no_device and not device.is_available():
+        if getattr(device, "manual_seed_all", _no_device) is not _no_device and not device.is_available():
             device.manual_seed_all = _no_device
 
 

@@ -114,6 +114,8 @@ class WatchedSnapshot(LevelSnapshot[MemoryRecord]):
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """The outputs for a tuple of arguments, which are copied. Raises: CircuitError if the state cannot be run."""
+        if x is None:
+            raise CircuitError("the program was not run, so that its arguments are not known; pass a tuple of them")
         module = self.circuit()
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)

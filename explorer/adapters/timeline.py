@@ -73,6 +73,11 @@ class Timeline(Recording):
         self._present: WatchedSnapshot | None = None
 
     @property
+    def has_state(self) -> bool:
+        """Whether a state has been recorded."""
+        return self._present is not None
+
+    @property
     def snapshot(self) -> WatchedSnapshot:
         assert self._present is not None, "no state has been recorded"
         return self._present

@@ -142,21 +142,26 @@ def _fresh_backend() -> Generator[Callable[..., Any]]:
     def inductor(graph: Any, inputs: Any) -> Any:
         return torch._dynamo.lookup_backend("inductor")(graph, inputs)
 
-    no_limit = sys.maxsize
-    settings: Any = {
-        "automatic_dynamic_shapes": False,
-        "recompile_limit": no_limit,
-        "accumulated_recompile_limit": no_limit,
-    }
+    def compiled() -> list[tuple[Any, Any]]:
+        codes = [reference() for reference in tuple(torch._dynamo.convert_frame.input_codes.seen)]
+        return [(code, _debug_get_cache_entry_list(code)) for code in codes if code is not None]
+
+    def is_mine(one: Any) -> bool:
+        if hasattr(one, "backend"):
+            return getattr(one.backend, "compiler_fn", None) is inductor
+        return one.compile_id not in before  # torch 2.6 does not say of which backend it is
+
+    before = {one.compile_id for _, entries in compiled() for one in entries}
+    kind = "recompile" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size"  # its name in torch 2.6
+    limits = dict.fromkeys((f"{kind}_limit", f"accumulated_{kind}_limit"), sys.maxsize)
+    settings: Any = {"automatic_dynamic_shapes": False, **limits}
     try:
         with torch._dynamo.config.patch(settings):
             yield inductor
     finally:
-        for reference in tuple(torch._dynamo.convert_frame.input_codes.seen):
-            code = reference()
-            entries: Any = [] if code is None else _debug_get_cache_entry_list(code)
-            mine = [one for one in entries if getattr(one.backend, "compiler_fn", None) is inductor]
-            if code is not None and mine and all(one in mine or one.backend is None for one in entries):
+        for code, entries in compiled():
+            mine = [one for one in entries if is_mine(one)]
+            if mine and all(one in mine or getattr(one, "backend", one) is None for one in entries):
                 reset_code(code)
             else:
                 for one in mine:

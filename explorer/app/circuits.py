@@ -157,6 +157,12 @@ class Kind:
 
 KINDS = (
     Kind(
+        "a checkpoint of this program",
+        (),
+        re.compile(rb"PK.*circuit-explorer checkpoint", re.DOTALL),
+        lambda name: f"it is opened by a name that ends in {CHECKPOINT}: mv {quote(name)} {quote(name)}{CHECKPOINT}",
+    ),
+    Kind(
         "an ONNX model",
         (".onnx",),
         None,

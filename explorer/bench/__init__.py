@@ -25,6 +25,7 @@ from explorer.bench.recorded import (
     recorded_of as recorded_of,
     recorded_runs as recorded_runs,
     runs_from_json as runs_from_json,
+    runs_of as runs_of,
     save_runs as save_runs,
 )
 from explorer.bench.stopwatch import clock_for as clock_for

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from explorer.errors import FileFormatError
+from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format, read_json, write_json
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
@@ -71,16 +71,21 @@ def recorded_runs(folder: "str | Path" = RECORDED_FOLDER) -> tuple[RecordedFile,
 
 
 def recorded_of(trace: Trace, folder: "str | Path" = RECORDED_FOLDER) -> tuple[Run, ...]:
-    """The runs of a folder that were recorded of the same circuit, options, steps and sizes as a trace.
+    """The runs of the files of a folder that were recorded of a trace, as `runs_of` tells."""
+    return runs_of(trace, [run for file in _known_runs(str(folder)) for run in file.runs])
+
+
+def runs_of(trace: Trace, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """The runs that were recorded of the same circuit, options, steps and sizes as a trace.
 
     The circuit is the one of the gallery that a run names, layer by layer; its parameters may have other values. Each
     timed step has the path, the number of calls and the bytes of activations that were recorded.
     """
     if not trace.is_compilation:
         return ()
-    runs = [run for file in _known_runs(str(folder)) for run in file.runs if run.circuit in gallery.names()]
+    runs = [run for run in runs if run.circuit in gallery.names()]
     options = CompilerOptions.from_json(trace.options)
-    runs = [run for run in runs if CompilerOptions.from_json(run.options) == options]
+    runs = [run for run in runs if _has_options(run, options)]
     sizes: dict[int, tuple[int, int]] = {}
     runs = [run for run in runs if all(_is_of_step(trace, sizes, run, timing) for timing in run.timings)]
     circuit = _circuit_of(trace) if runs else None
@@ -88,6 +93,14 @@ def recorded_of(trace: Trace, folder: "str | Path" = RECORDED_FOLDER) -> tuple[R
         return ()
     structure = _structure(circuit)
     return tuple(run for run in runs if structure == _gallery_structure(run.circuit))
+
+
+def _has_options(run: Run, options: CompilerOptions) -> bool:
+    """Whether a circuit was compiled with these options for a run; a file may lack some."""
+    try:
+        return CompilerOptions.from_json(run.options) == options
+    except CircuitError:
+        return False
 
 
 @cache

@@ -17,6 +17,9 @@ from explorer.learning.methods import TrainingOptions, make_method
 from explorer.learning.state import TrainingState
 from explorer.learning.workers import ALONE, Workers
 
+MIN_NATS, MIN_SHARE = 0.05, 0.01
+"""A last epoch that gained less per held-out row, or a smaller share of what all epochs gained, was worth no other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
@@ -117,6 +120,26 @@ def train(
 def best_epoch(epochs: Sequence[Epoch]) -> Epoch:
     """The first epoch with the highest likelihood of held-out rows."""
     return min(epochs, key=lambda epoch: epoch.held_out_bits)
+
+
+def improving_words(held_out: Sequence[tuple[int, float]], num_variables: int) -> str:
+    """Say that a training ended while it still improved; empty if its last epoch was not the best, or gained little.
+
+    `held_out` has the numbers of some epochs, ascending, and their bits per dimension.
+
+    >>> improving_words([(0, 2.25), (3, 1.77), (5, 1.63)], num_variables=14)
+    'Still improving: the last epochs gained 0.68 nats per held-out row each, so more of them help.'
+    """
+    if len(held_out) < 2 or held_out[-1][1] > min(bits for _, bits in held_out):
+        return ""
+    (_, first), (number, before), (last, bits) = held_out[0], held_out[-2], held_out[-1]
+    gain = (before - bits) / (last - number)
+    nats = gain * num_variables * math.log(2)
+    if nats < MIN_NATS or gain < MIN_SHARE * (first - bits):
+        return ""
+    each = "the last epoch gained" if last - number == 1 else "the last epochs gained"
+    row = "per held-out row" if last - number == 1 else "per held-out row each"
+    return f"Still improving: {each} {nats:.2f} nats {row}, so more of them help."
 
 
 def is_density(circuit: TorchCircuit) -> bool:

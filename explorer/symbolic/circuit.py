@@ -26,11 +26,15 @@ from explorer.symbolic.structure import Finding
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """The cells of a column that a circuit reads as numbers: the position of a label, or (cell - zero) / unit."""
+    """The cells of a column that a circuit reads as numbers: the position of a label, or (cell - zero) / unit.
+
+    `is_integer`: they are integers, which the circuit reads as real numbers.
+    """
 
     labels: tuple[str, ...] = ()
     zero: float = 0.0
     unit: float = 1.0
+    is_integer: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,7 @@ def _read_values(data: Mapping[str, Any]) -> ColumnValues:
     zero, unit = float(data["zero"]), float(data["unit"])
     if not (isfinite(zero) and isfinite(unit) and unit > 0):
         raise ValueError(f"a column of numbers needs a finite zero and a positive unit; found {zero} and {unit}")
-    return ColumnValues(tuple(map(str, data["labels"])), zero, unit)
+    return ColumnValues(tuple(map(str, data["labels"])), zero, unit, bool(data.get("is_integer", False)))
 
 
 def _read_body(data: Mapping[str, Any], table: list[ParameterNode], circuits: Sequence[Circuit]) -> Circuit:

@@ -314,7 +314,7 @@ def _trace(name: str, config: Form, circuit: Form) -> Form:
 
 COLUMNS = {
     "columns": TEXTS,
-    "column_values": _list_of(_record({"labels": TEXTS, "zero": NUMBER, "unit": NUMBER})),
+    "column_values": _list_of(_record({"labels": TEXTS, "zero": NUMBER, "unit": NUMBER}, {"is_integer": FLAG})),
 }
 CIRCUIT_TRACE = _trace("circuit", LAYER_CONFIG, _maybe(_record({"layers": LAYERS}, COLUMNS)))
 OPERATOR_TRACE = _trace("operator", OPERATOR_CONFIG, _is("null", "null", type(None)))

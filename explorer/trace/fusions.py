@@ -66,17 +66,18 @@ class FusionAnswer(Printable):
 def pairs_of(step: Step) -> Iterator[PairJudged]:
     """Yield what a step says of pairs of nodes: candidates first, then refusals.
 
-    A pair is fused if one node replaces both.
+    A pair is fused if one node replaces both, or one of them and a copy of the other.
     """
     home = {node: rewrite.added for rewrite in step.applied for node in rewrite.removed}
     lost = {one.loser: one.reason for one in step.lost}
     refused = {(miss.refusal.root, miss.refusal.node): str(miss.refusal.found) for miss in step.refusals}
-    seen: set[tuple[int, int]] = set()
+    seen, copied = set[tuple[int, int]](), step.copied
     for match in step.matches:
         if len(match.nodes) == 2 and match.nodes[0] != match.nodes[1] and match.rule != GROUPING:
             pair = (match.nodes[0], match.nodes[1])
             seen.add(pair)
-            fused = bool(home.get(pair[0])) and home[pair[0]] == home.get(pair[1])
+            same = bool(home.get(pair[0])) and home[pair[0]] == home.get(pair[1])
+            fused = same or match.number in copied
             reason = "" if fused else lost.get(match.number, refused.get(pair, ""))
             told = match.number not in lost and reason and reason not in _UNTOLD
             verdict = Verdict.FUSED if fused else Verdict.REFUSED if told else Verdict.PUT_OFF

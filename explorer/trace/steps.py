@@ -196,7 +196,20 @@ class Step:
         if not judged or any(rewrite.rule == GROUPING for rewrite in self.rewrites):
             return None
         fused = sum(len(rewrite.removed) - 1 for rewrite in self.rewrites)
-        return min(fused, len(self.matches)), len(self.matches)  # a call may be copied into several others
+        return min(fused + len(self.copied), len(self.matches)), len(self.matches)
+
+    @property
+    def copied(self) -> frozenset[int]:
+        """The matches of pairs that were fused, though one of the two stays for others: the fused call has a copy."""
+        gone = {node for rewrite in self.rewrites for node in rewrite.removed}
+        lost = {one.loser for one in self.lost}
+        refused = {(miss.refusal.root, miss.refusal.node) for miss in self.refusals}
+        return frozenset(
+            one.number
+            for one in self.matches
+            if len({*one.nodes} - gone) == 1 and len(one.nodes) == 2
+            if one.number not in lost and one.nodes not in refused
+        )
 
     @property
     def matters(self) -> bool:

@@ -38,11 +38,8 @@ from explorer.views.derivations import (
     layers_of_circuits as layers_of_circuits,
 )
 from explorer.views.details import (
-    closest_pattern as closest_pattern,
     details as details,
     match_details as match_details,
-    near_misses as near_misses,
-    why_not as why_not,
 )
 from explorer.views.fold_level import (
     fold_level as fold_level,

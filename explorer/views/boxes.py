@@ -10,7 +10,6 @@ import numpy as np
 
 from explorer.trace import NodeRecord
 from explorer.views.index import TraceIndex, cached
-from explorer.views.layout import Grid
 from explorer.views.scopes import node_scopes
 from explorer.views.states import ABSENT, IntArray, State
 from explorer.views.words import bytes_text, list_text, plural, scope_text
@@ -22,9 +21,9 @@ ShownMode = Literal["before", "after", "diff"]
 MAX_NAMES = 4
 """Maximum number of names in the name of one layer."""
 
-DETAIL_CHARACTER, SIDES = 6.9, 18.0
-"""Width of a character of the detail, and total margin on both sides."""
-MAX_TITLE = 18
+MAX_DETAIL = 25
+"""Maximum number of characters of a detail."""
+MAX_TITLE = 16
 """Maximum number of characters of a title with the variables of a layer."""
 MAX_NAMED = 2_000
 """Layers have their variables in their titles up to this many layers; finding them takes time for each."""
@@ -121,7 +120,7 @@ def title_of(
     return plural(variables.pop(), "variable") if len(variables) == 1 else plural(len(box.ids), "node")
 
 
-def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid, columns: str = "") -> str:
+def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], columns: str = "") -> str:
     """Return id, units and parameter shapes, as much as fits into a box; the inspector shows them all.
 
     Inputs that read a table have the names of their columns.
@@ -140,8 +139,7 @@ def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid, col
         choices = [name + ", ".join([units, *shapes]), name + units, units]
         if columns and record.scope is not None:
             choices = [f"{name}{columns} → {record.config['num_output_units']}", columns, *choices]
-    limit = (grid.width - SIDES) / DETAIL_CHARACTER
-    return next((choice for choice in choices if len(choice) <= limit), choices[-1])
+    return next((choice for choice in choices if len(choice) <= MAX_DETAIL), choices[-1])
 
 
 def units_text(record: NodeRecord) -> str:

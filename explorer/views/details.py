@@ -1,16 +1,17 @@
 """Details in the inspector: of a box, of a match, and why a pattern was not applied."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from explorer.errors import CircuitError, UnknownNameError
-from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
+from explorer.errors import UnknownNameError
+from explorer.trace import Lineage, MatchRefused, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
 from explorer.views.boxes import box_id, names_of, number_bytes, parameter_count
 from explorer.views.buffers import memory_section
 from explorer.views.closeup import closeup
-from explorer.views.index import TraceIndex, match_roles, owner
+from explorer.views.index import TraceIndex, cached, match_roles, owner
 from explorer.views.lanes import where_text
 from explorer.views.layer_timings import layer_section
 from explorer.views.score.origins import names_at
@@ -106,55 +107,6 @@ def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsV
         "id": f"{entry.index}/match/{number}",
         "title": f"{match.rule}, match {number + 1} of {len(entry.matches)}",
         "sections": [section for section in sections if section["rows"] or section["lines"]],
-    }
-
-
-def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None" = None) -> DetailsView:
-    """Return the matcher's questions up to the first "no".
-
-    Raises: UnknownNameError for an unknown pattern or node; CircuitError if the pattern was never tried there.
-    """
-    answer = index.trace.why_not(pattern, node, step)
-    rule = next((rule for rule in index.trace.rules if rule.pattern == answer.pattern), None)
-    rows = [["pattern", answer.pattern]]
-    rows += [[index.trace.level.entries, " over ".join(map(type_title, rule.entries))]] if rule is not None else []
-    rows.append(["answer", answer.reason])
-    lines = [str(check) for check in answer.checks]
-    if not lines:
-        is_read = index.trace.explainer is None
-        lines = ["The file contains the matcher's answer, but not its questions."] if is_read else []
-    code = [_section("Code", _rule_rows(rule))] if rule is not None else []
-    return {
-        "id": f"{answer.step}/why-not/{pattern}/{node}",
-        "title": f"Why {'' if answer.applied else 'not '}{pattern} at node {node}?",
-        "sections": [_section("Why not", rows, lines), *code],
-    }
-
-
-def closest_pattern(index: TraceIndex, node: int, step: "int | str | None" = None) -> str | None:
-    """Return the pattern that got furthest at a node: applied, matched, or refused latest; None if none was tried."""
-    found: list[tuple[tuple[bool, bool, tuple[int, int]], str]] = []
-    for rule in index.trace.rules:
-        try:
-            answer = index.trace.why_not(rule.pattern, node, step)
-        except CircuitError:  # it was not tried at this node
-            continue
-        progress = answer.refusal.progress if answer.refusal is not None else (-1, -1)
-        found.append(((answer.applied, answer.matched, progress), rule.pattern))
-    return max(found, key=lambda pair: pair[0], default=(None, None))[1]
-
-
-def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsView:
-    """Return how often each pattern matched and why it stopped elsewhere, over all steps or in one."""
-    sections = [
-        _section(f"Why not: {found.pattern}", [], str(found).splitlines())
-        for found in index.trace.near_misses(None, step)
-    ]
-    where = "the whole trace" if step is None else f"step {index.step(step).index}"
-    return {
-        "id": f"near-misses/{'' if step is None else index.step(step).index}",
-        "title": f"Near misses of {where}",
-        "sections": sections,
     }
 
 
@@ -271,17 +223,30 @@ def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionV
 
 
 def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
-    """List the near misses of the step with one of these nodes as root."""
-    here, rows, more = set(ids), list[list[str]](), dict[str, int]()
-    for miss in index.step(step).refusals:
-        root = owner(miss.parameter_path) if miss.parameter_path else miss.refusal.root
-        if root == ids[0]:
-            where = f" (in {miss.parameter_path})" if miss.parameter_path else ""
-            rows.append([miss.refusal.pattern, miss.refusal.reason + where])
-        if root in here:
-            more[miss.refusal.pattern] = more.get(miss.refusal.pattern, 0) + 1
-    counts = [f"{pattern}: {plural(count, 'near miss', 'near misses')} in this box." for pattern, count in more.items()]
-    return {"name": "why-not", **_section("Why not", rows, counts if len(ids) > 1 else ())}
+    """List the near misses at the first of these nodes, in the last step that has any, or else in the first one."""
+    found = _misses_by_root(index)
+    steps = found.get(ids[0], {})
+    at = max((one for one in steps if one <= step), default=min(steps, default=step))
+    rows = [
+        [miss.refusal.pattern, miss.refusal.reason + (f" (in {miss.parameter_path})" if miss.parameter_path else "")]
+        for miss in steps.get(at, ())
+    ]
+    lines = [f"In step {at}, {index.step(at).at.words}."] if rows else []
+    if len(ids) > 1:
+        here = [miss.refusal.pattern for node in ids for miss in found.get(node, {}).get(at, ())]
+        lines += [f"{name}: {plural(n, 'near miss', 'near misses')} in this box." for name, n in Counter(here).items()]
+    return {"name": "why-not", **_section("Why not", rows, lines)}
+
+
+@cached
+def _misses_by_root(index: TraceIndex) -> Mapping[int, Mapping[int, Sequence[MatchRefused]]]:
+    """Return the near misses at each node, by step."""
+    found: dict[int, dict[int, list[MatchRefused]]] = {}
+    for step in index.trace.steps:
+        for miss in step.refusals:
+            root = owner(miss.parameter_path) if miss.parameter_path else miss.refusal.root
+            found.setdefault(root, {}).setdefault(step.index, []).append(miss)
+    return found
 
 
 def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> SectionView:

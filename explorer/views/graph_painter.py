@@ -1,10 +1,11 @@
-"""A grouping drawn as a graph: boxes that keep their positions, with arrows between them; and its image as SVG."""
+"""A grouping drawn as a graph: boxes in columns by level, with arrows between them; and its image as SVG."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from explorer.views.boxes import Box, ShownMode, edge_text
+from explorer.views.layout import MARGIN
 from explorer.views.lines import Place, Point, Spot, add_lines, arrow_head, curve, direct, label_of, spots_by_id
 from explorer.views.looks import box_look, css, dashes, ink_on, line_look
 from explorer.views.places import grid_of, places_of
@@ -23,7 +24,7 @@ TAG = PLATES["tag"]["drawn"]
 """Size of the name of a match."""
 STYLE = """.x-graph text,.x-view text.x-tag{dominant-baseline:central}
 .x-view text.x-box-title{font-size:12.5px;font-weight:600}
-.x-view text.x-box-detail{font-size:11px;opacity:.86}
+.x-view text.x-box-detail{font-size:11px}
 .x-symbol{fill:none;stroke-width:1.7;stroke-linecap:round;stroke-linejoin:round}
 .x-view text.x-mid{text-anchor:middle}
 .x-view text.x-corner{font-size:12px;font-weight:700;text-anchor:middle}
@@ -58,7 +59,7 @@ class GraphPainter:
 
     def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
         """Return the look of a box, which shows what the step did."""
-        return box_look(colour_by, node["change"], node["matched"], value, category)
+        return box_look(colour_by, node["kind"], node["change"], node["matched"], value, category)
 
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
         """Return the places of boxes, which are the same before and after the step."""
@@ -79,16 +80,29 @@ class GraphPainter:
             if numbers:
                 node["pill"] = " · ".join(numbers)
         add_lines(view["nodes"], places, view["edges"], view["hulls"])
+        if places:
+            view["extent"] = _extent_of(view, places)
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
     ) -> list[LegendItem]:
-        """Return all entries."""
-        return list(items)
+        """Return all entries; shapes have the colours of their kinds where boxes have them."""
+        fills = {look["fill"] for look in view["looks"]}
+        return [{**item, "channel": "cell"} if item["role"] in fills else item for item in items]
 
     def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
         """Return boxes, arrows and outlines."""
         return graph_elements(view, places)
+
+
+def _extent_of(view: PictureView, places: Sequence[Place]) -> list[float]:
+    """Return left, top, right and bottom of all that is drawn: boxes with their signs, arrows, and names of matches."""
+    rects = [(x - w / 2 - MARGIN, y - h / 2 - MARGIN, x + w / 2 + MARGIN, y + h / 2 + MARGIN) for x, y, w, h in places]
+    rects += [(x, y, x, y) for edge in view["edges"] for x, y, *_ in edge.get("points", ())]
+    tags = [(*tag, tag_width(hull)) for hull in view["hulls"] if (tag := hull.get("tag"))]
+    rects += [(x - 8, y - 8, x + width + 8, y + 26) for x, y, width in tags]
+    left, top, right, bottom = zip(*rects, strict=True)
+    return [min(left), min(top), max(right), max(bottom)]
 
 
 def graph_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
@@ -98,6 +112,7 @@ def graph_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
         '<g class="x-graph">',
         *map(hull_element, view["hulls"]),
         *(_edge(edge, spots) for edge in view["edges"]),
+        *map(_label, view["edges"]),
         *(_node(node, place, view["looks"][node["look"]]) for node, place in zip(view["nodes"], places, strict=True)),
         *map(tag_element, view["hulls"]),
         "</g>",
@@ -154,7 +169,7 @@ def _edge(edge: EdgeView, spots: Mapping[str, Spot]) -> str:
     tip = f"<title>{escape(edge_text(edge))} by {escape(edge['target'])}</title>"
     return (
         f'<g>{tip}<path class="x-edge" d="{curve(points)}" style="stroke:{stroke}" stroke-width="{look.width:.3g}"'
-        f'{dashes(look.dash)}/><path d="{arrow_head(points)}" style="fill:{stroke}"/>{_label(edge)}</g>'
+        f'{dashes(look.dash)}/><path d="{arrow_head(points)}" style="fill:{stroke}"/></g>'
     )
 
 
@@ -209,7 +224,10 @@ def _words(node: NodeView, width: float, height: float, style: str) -> list[str]
     two = bool(node["detail"]) and height >= 36
     found = [f'<text class="x-box-title" x="{left:g}" y="{-7 if two else 0.5}" style="{style}">{escape(title)}</text>']
     if two:
-        detail = escape(node["detail"])
+        parts = node["detail"].split(", ")
+        while len(parts) > 1 and width_of(", ".join(parts), 11) > room:
+            parts.pop()
+        detail = escape(clip(", ".join(parts), 11, room))
         found.append(f'<text class="x-box-detail" x="{left:g}" y="9.5" style="{style}">{detail}</text>')
     return found
 

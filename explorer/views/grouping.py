@@ -24,8 +24,8 @@ from explorer_widgets.schema import Change, EdgeView, GroupBy
 
 Pair = tuple[int, int]
 
-MAX_DRAWN_BOXES = 2_000
-"""Maximum number of boxes drawn by default: beyond it, a step takes seconds and is illegible."""
+MAX_DRAWN_BOXES = 60
+"""Maximum number of boxes drawn by default: a graph of more is illegible."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,10 @@ def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
     if group_by in ("plates", "fold"):
         return group_by
     if group_by == "none":
-        count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
+        count = max(int(np.count_nonzero(state.present)) for state in (index.before(step), index.state(step)))
     else:
-        count = len(boxes_of(index, step, group_by).boxes)
+        boxes = boxes_of(index, step, group_by).boxes
+        count = max(sum(box.before for box in boxes), sum(box.after for box in boxes))
     return "fold" if count > MAX_DRAWN_BOXES else group_by
 
 

@@ -230,4 +230,5 @@ def _view(name: str, hull: _Hull, boxes: Boxes) -> HullView:
         "rule": hull.rule,
         "label": hull.rule + counted,
         "reason": reason,
+        "count": hull.count,
     }

@@ -1,7 +1,8 @@
-"""Initial layout of boxes in rows, the same on every machine.
+"""Layout of boxes in columns, the same on every machine.
 
-All boxes have the same size; a layout is the centre of each. Inputs are at the bottom, y grows downwards, and the boxes
-of a level form a row. Long edges are straight, and boxes are above their neighbours.
+All boxes have the same size; a layout is the centre of each. Inputs are at the left, and the boxes of a level form a
+column. Long edges are straight, and boxes are beside their neighbours. The functions below `layout` speak of rows, with
+the inputs at the bottom, as their sources do: the picture is turned by `layout`.
 
 Source: Brandes and Koepf 2001, Fast and Simple Horizontal Coordinate Assignment; blocks are placed by two walks
 through the graph of blocks.
@@ -21,17 +22,22 @@ from explorer.views.states import IntArray
 Points = NDArray[np.float64]
 
 BOX_HEIGHT = 46.0
-GAP = 20.0
-"""Minimum distance between two boxes."""
-COLUMN_GAP = 32.0
-ROW_GAP = 54.0
-"""Gap between two rows: room for the outline of a match, its label, and arrows."""
-WIDE_ROW_GAP = BOX_HEIGHT + 2 * GAP
-"""Gap between two rows of a wide picture: a new box fits in it, since there is no room next to the old one."""
+GAP = 30.0
+"""Distance between two boxes of a column: room for the outline of a match and its label."""
+COLUMN_GAP, LABEL_GAP = 56.0, 96.0
+"""Distance between two columns: room for arrows, or also for how they read."""
 MARGIN = 24.0
 
+MAX_COLUMNS = 10
+"""A picture of more columns is broken into lines, where that cuts only edges between neighbouring columns."""
+MIN_COLUMNS = 4
+ASPECT = 2.2
+"""Width of a stage, relative to its height."""
+LINE_GAP = 48.0
+"""Distance between two lines: room for the edges that lead from one to the next."""
+
 LANE = 16.0
-"""Width of the lane of an edge that passes a row."""
+"""Room of the lane of an edge that passes a column."""
 
 Order = Sequence[Sequence[int]]
 
@@ -45,41 +51,64 @@ STRAIGHT = 0.5
 
 @dataclass(frozen=True)
 class Grid:
-    """The size of all boxes of a trace, and the gaps between columns and rows."""
+    """The size of all boxes of a trace, and the distance between the columns of a step."""
 
     width: float
     height: float = BOX_HEIGHT
-    row_gap: float = ROW_GAP
-
-    @property
-    def wide(self) -> bool:
-        """Return whether a box fits between two rows."""
-        return self.row_gap >= WIDE_ROW_GAP
+    gap: float = COLUMN_GAP
 
     @property
     def column(self) -> float:
-        """Distance between the centres of two neighbours in a row."""
-        return self.width + COLUMN_GAP
+        """Distance between the centres of two columns."""
+        return self.width + self.gap
 
     @property
     def row(self) -> float:
-        """Distance between the centres of two rows."""
-        return self.height + self.row_gap
+        """Distance between the centres of two neighbours in a column."""
+        return self.height + GAP
 
 
 def layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
     """Return the centres (n, 2) of n boxes with these levels; `edges` (E, 2) holds the positions of source and target.
 
-    Boxes of one level form a row, with few crossings and straight edges; edges that pass a row have a lane in it.
+    Boxes of one level form a column, with few crossings and straight edges; edges that pass a column have a lane in it.
     """
     if not len(levels):
         return np.zeros((0, 2))
     graph = split_rows(levels, edges)
-    widths = [grid.column] * graph.boxes + [LANE] * (len(graph.below) - graph.boxes)
-    x = columns(graph, order_rows(graph), widths)[: graph.boxes]
-    rows = np.unique(levels, return_inverse=True)[1].ravel()
-    points = np.stack([np.array(x), -grid.row * rows], axis=1)
+    widths = [grid.row] * graph.boxes + [LANE] * (len(graph.below) - graph.boxes)
+    across = columns(graph, order_rows(graph), widths)[: graph.boxes]
+    ranks = np.unique(levels, return_inverse=True)[1].ravel()
+    whole: Points = np.stack([grid.column * ranks, np.array(across)], axis=1).astype(np.float64)
+    points = _break_lines(whole, ranks, edges, grid)
     return np.rint(points - points.min(axis=0) + (MARGIN + grid.width / 2, MARGIN + grid.height / 2))
+
+
+def _break_lines(points: Points, ranks: NDArray[np.intp], edges: IntArray, grid: Grid) -> Points:
+    """Break a long picture into lines that are read like those of a text, so that it fills a stage."""
+    last = int(ranks.max())
+    if last < MAX_COLUMNS:
+        return points
+    ends = np.sort(ranks[edges].reshape(-1, 2), axis=1)
+    long = ends[ends[:, 1] - ends[:, 0] > 1]
+    free = [at for at in range(1, last + 1) if not ((long[:, 0] < at) & (at <= long[:, 1])).any()]
+    best, least = points, inf
+    for most in range(last + 1, MIN_COLUMNS, -1):
+        starts = [0]
+        for at, following in pairwise([*free, last + 1]):
+            if following - starts[-1] > most:
+                starts.append(at)
+        line_of = np.searchsorted(starts, ranks, side="right") - 1
+        moved, top = points.copy(), 0.0
+        for line, start in enumerate(starts):
+            inside = line_of == line
+            y = points[inside, 1]
+            moved[inside] += (-grid.column * start, top - y.min())
+            top += y.max() - y.min() + grid.row + LINE_GAP
+        size = max((moved[:, 0].max() + grid.column) / ASPECT, top)
+        if size < least:
+            best, least = moved, size
+    return best
 
 
 def columns(graph: Rows, order: Order, widths: Sequence[float]) -> list[float]:

@@ -21,7 +21,7 @@ CATEGORIES = len(LETTERS)
 Forms = Sequence[tuple[NodeRecord, int]]
 
 KIND_COLOURS = ("change", "kind", "value")
-"""Colourings in which plates have the colours of their kinds; a page draws values over them."""
+"""Colourings in which boxes have the colours of their kinds; a page draws values over them."""
 SCALES = ("time", "memory", "order", "fold")
 """Colourings in which a box without a value is hatched, if others have one."""
 MEASURES = ("time", "memory", "order")
@@ -48,47 +48,39 @@ class LineLook:
     dash: tuple[float, ...]
 
 
-def box_look(colour_by: ColourBy, change: Change, matched: bool, value: float | None, category: int | None) -> LookView:
-    """Return the look of a box that has a value on the scale of 0 to 1, a category, or neither."""
-    look = _filled(colour_by, change, matched, value, category)
+def box_look(
+    colour_by: ColourBy, kind: NodeKind, change: Change, matched: bool, value: float | None, category: int | None
+) -> LookView:
+    """Return the look of a box of a graph: the fill of a plate, and as outline and signs what the step did."""
+    look = plate_look(colour_by, kind, value, category)
+    look["stroke"], look["width"] = "fg", 1.0
     if change == "removed":
         look["hatch"] = "removed"
     if change != "kept":
-        look["stroke"], look["width"] = change, 2.0
+        look["stroke"], look["width"] = change, 3.0
         if CHANGES[change].dash:
             look["dash"] = [*CHANGES[change].dash]
-    elif value is not None:  # on a strong fill the grey border, and with it the stack, would be invisible
-        look["stroke"], look["width"] = "fg", 1.0
     elif matched and colour_by == "change":
-        look["stroke"], look["width"] = "matchedLine", 1.8
-    signs = _signs(change, matched, None if colour_by == "change" else category)
+        look["stroke"], look["width"] = "matchedLine", 2.4
+    signs = _signs(change, matched, category)
     if signs:
         look["signs"] = signs
     return look
 
 
-def plate_look(
-    colour_by: ColourBy, kind: NodeKind, matched: bool, value: float | None, category: int | None
-) -> LookView:
-    """Return the look of a plate, which has the colour of its kind unless the picture is coloured by a value."""
-    if colour_by in KIND_COLOURS:
-        return {"fill": kind, "ink": "onCell"}
-    if colour_by in SCALES and value is None and category is None:
-        return {"fill": kind, "ink": "onCell", "hatch": "missing"}
-    return _filled(colour_by, "kept", matched, value, category)
+def plate_look(colour_by: ColourBy, kind: NodeKind, value: float | None, category: int | None) -> LookView:
+    """Return the fill of a plate: by its value on the scale of 0 to 1, by its category, or else by its kind.
 
-
-def _filled(colour_by: ColourBy, change: Change, matched: bool, value: float | None, category: int | None) -> LookView:
-    """Return the fill, the colour of text on it, and the hatch of a missing value."""
+    Where others have a value or a category, a plate without is hatched.
+    """
     if value is not None:
         return {"fill": value_role(value), "ink": ink_on(value_role(value))}
-    if colour_by in SCALES and category is None:
-        return {"fill": "box", "ink": "fg", "hatch": "missing"}
-    if category is not None and colour_by != "change":
+    if category is not None:
         return {"fill": f"category-{category % CATEGORIES}", "ink": "fg"}
-    if colour_by == "change" and matched:
-        return {"fill": "matchedFill", "ink": "fg"}
-    return {"fill": f"{change}Fill" if colour_by == "change" and change != "kept" else "box", "ink": "fg"}
+    look: LookView = {"fill": kind, "ink": "onCell"}
+    if colour_by in SCALES:
+        look["hatch"] = "missing"
+    return look
 
 
 def _signs(change: Change, matched: bool, category: int | None) -> list[SignView]:
@@ -138,8 +130,6 @@ def fills_of(
 
     `where` is whose times they are, `at` the step whose state is drawn.
     """
-    if colour_by == "kind":
-        return [_kind(index, forms) for _, forms in boxes]
     if colour_by == "fold":
         return [_fold(index, box) for box, _ in boxes]
     if colour_by == "memory":
@@ -198,13 +188,6 @@ def fill_legend(fills: Sequence[Fill], colour_by: ColourBy, *, has_batches: bool
 
 def _item(role: str, sign: str, text: str) -> LegendItem:
     return {"channel": "fill", "role": role, "sign": sign, "text": text}
-
-
-def _kind(index: TraceIndex, forms: Forms) -> Fill:
-    titles = list(dict.fromkeys(record.title for record, _ in forms))
-    if len(titles) > 1:
-        return Fill(None, list_text(titles), None)
-    return Fill(None, titles[0], index.titles.index(titles[0]) % CATEGORIES, titles[0])
 
 
 def _fold(index: TraceIndex, box: Box) -> Fill:

@@ -170,8 +170,9 @@ def actions_of(
         found.append({"name": f"{SHOW_MISSES}{closest[0].pattern}", "label": "Show them", "beside": "message"})
     if any(limit.what == "rounds" for limit in entry.limits) and not tried and index.trace.level.has_circuit:
         found.append({"name": RUN_MORE, "label": "Run more", "beside": "message"})
-    if sum(len(box.ids) for box in boxes) > max(len(boxes), MAX_DRAWN_BOXES):
-        found.append({"name": SHOW_ALL, "label": "Show all anyway (slow)", "beside": "note"})
+    count = sum(len(box.ids) for box in boxes)
+    if count > max(len(boxes), MAX_DRAWN_BOXES):
+        found.append({"name": SHOW_ALL, "label": f"Draw all {count:,} {index.noun}s", "beside": "note"})
     return found
 
 

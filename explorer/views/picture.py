@@ -30,7 +30,6 @@ from explorer.views.layout import MARGIN
 from explorer.views.lines import Place
 from explorer.views.looks import Forms, fill_legend, fills_of, scale_fills, shown_colouring
 from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
-from explorer.views.places import grid_of
 from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, PatternTrial, Request
 from explorer.views.scopes import columns_text
@@ -129,15 +128,15 @@ def picture(
     `near_misses` names the pattern with hulls and badges for near misses; `times` maps node ids to milliseconds, for
     `colour_by="time"`, which names the main lane of `layer_times`, if they are given: these are drawn as half bars of
     plates; a whole one is `full_ms`, or else the longest sum at one step. A `trial` replaces the step's matches, hulls
-    and message. A grouping of more than 2,000 boxes is drawn by level and fold key, with a note and the action
-    `show-all`, unless `everything` is set.
+    and message. A graph of more than 60 boxes is drawn by level and fold key, with a note and the action `show-all`,
+    unless `everything` is set, or a question is asked about the boxes (mode `plain`).
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
     for kind, name, known in choices:
         check_name(kind, name, known)
     at = index.step(step).index
-    drawn = group_by if everything else drawn_grouping(index, at, group_by)
+    drawn = group_by if everything or mode == "plain" else drawn_grouping(index, at, group_by)
     full = full_width(index, {}, layer_times) if full_ms is None else full_ms
     request = Request(index, at, colour_by, drawn, near_misses, times, layer_times or {}, trial, full)
     if mode == "plain":
@@ -220,7 +219,7 @@ def _nodes(
             "id": box.id,
             "ids": list(box.ids),
             "title": title_of(index, states[box.id], box, forms, with_scope=scoped),
-            "detail": detail_of(box, forms, grid_of(index), columns_text(index, states[box.id], box.ids)),
+            "detail": detail_of(box, forms, columns_text(index, states[box.id], box.ids)),
             "kind": kind_of_box(forms),
             "level": box.level_before if shown == "before" else box.level,
             "count": len(box.ids),

@@ -11,8 +11,7 @@ from textwrap import wrap
 from xml.sax.saxutils import escape, quoteattr
 
 from explorer.views.buffers import buffers_height, buffers_svg
-from explorer.views.graph_painter import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE, tag_width
-from explorer.views.layout import MARGIN
+from explorer.views.graph_painter import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE
 from explorer.views.lines import Place
 from explorer.views.marks import mark_text
 from explorer.views.picture import PAINTERS, Picture
@@ -162,15 +161,10 @@ def frames_of(picture: Picture) -> list[Frame]:
     rows = picture.places
     for view in (picture.view, *([picture.view["other"]] if "other" in picture.view else [])):
         own, rows = rows[: len(view["nodes"])], rows[len(view["nodes"]) :]
-        whole = PAINTERS[view["group_by"]].has_margins
-        left = 0.0 if whole else max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
-        top = 0.0 if whole else max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
-        tags = [(*tag, tag[0] + tag_width(hull)) for hull in view["hulls"] if (tag := hull.get("tag"))]
-        left = min([left, *(x - EDGE for x, _, _ in tags)])
-        top = min([top, *(y - EDGE for _, y, _ in tags)])
-        ends = [] if whole else [end + EDGE for _, _, end in tags]  # on plates they are moved inside
-        right = max([view["width"], *ends])
-        width, height = max(right - left, MIN_FRAME_WIDTH), max(view["height"] - top, MIN_FRAME_HEIGHT)
+        left, top, right, bottom = 0.0, 0.0, view["width"], view["height"]
+        if own and "extent" in view and not PAINTERS[view["group_by"]].has_margins:
+            left, top, right, bottom = view["extent"]
+        width, height = max(right - left, MIN_FRAME_WIDTH), max(bottom - top, MIN_FRAME_HEIGHT)
         frames.append(Frame(view, own, left, top, width, height))
     return frames
 

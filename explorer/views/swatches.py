@@ -62,7 +62,7 @@ def _swatch(item: LegendItem) -> list[MarkView]:
     if role in CHANGES:
         return _change(role, sign)
     if role in ("matched", "match"):
-        return [_box(fill="matchedFill", stroke="matchedLine", stroke_width=1.6), _sign(sign or MATCHED)]
+        return [_box(fill="box", stroke="matchedLine", stroke_width=2.2), _sign(sign or MATCHED)]
     if role == "count":
         return [_box(rx=6.5, fill="panel", stroke="fg"), _sign("N")]
     if role == "stack":
@@ -117,7 +117,11 @@ def _kind(kind: str) -> list[MarkView]:
 def _change(role: str, sign: str) -> list[MarkView]:
     """Return the marks of a box that a step changed."""
     kept = role == "kept"
-    line = {"stroke": role, "stroke_width": 1.2 if kept else 2, "stroke_dasharray": "4 3" if role == "removed" else ""}
+    line = {
+        "stroke": role,
+        "stroke_width": 1.2 if kept else 2.2,
+        "stroke_dasharray": "4 3" if role == "removed" else "",
+    }
     inner = mark("rect", x=4, y=4, width=18, height=8, rx=1.5, fill="none", stroke="changed")
-    frame = _box(fill="box" if kept else f"{role}Fill", **line)
+    frame = _box(fill="box", **line)
     return [frame, *([inner] if role == "changed" else []), _sign(sign or CHANGES[role].sign)]

@@ -7,16 +7,22 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch._functorch.config as aot
 from torch import nn
 from torch._dynamo.exc import TorchRuntimeError
 from torch._inductor import config
+from torch._inductor.virtualized import V
+from torch._logging._internal import set_logs
 
 from explorer.adapters import watch, watching
+from explorer.adapters.inductor import fx_states, listening
+from explorer.adapters.inductor.listening import Session
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError, UserCodeError
 from explorer.trace import Trace
 from tests.adapters.models import folder_of_inductor
@@ -195,11 +201,58 @@ def test_an_error_of_the_program_leaves_the_traces_before_it() -> None:
     assert not config._pre_fusion_custom_pass
 
 
-def test_what_was_heard_is_not_copied_with_the_settings() -> None:
-    with watching():
+def test_settings_are_the_programs_unless_a_graph_is_compiled() -> None:
+    before = config.get_config_copy(), aot.get_config_copy(), type(V.choices)
+    with watching() as traces:
         torch.compile(square)(EYE)
-        copied = config.get_config_copy()  # as each torch.compile does
-        assert copied["_pre_fusion_custom_pass"] is config._pre_fusion_custom_pass
+        assert (config.get_config_copy(), aot.get_config_copy(), type(V.choices)) == before
+        own = config._pre_fusion_custom_pass = list
+        set_logs()
+        torch.compile(cube)(EYE)
+        assert config._pre_fusion_custom_pass is own
+        config._pre_fusion_custom_pass = None
+    assert [(stages(trace), notes(trace)) for trace in traces] == [(["capture", "fuse"], [])] * 2
+
+
+def test_a_graph_that_dynamo_captures_again_is_heard_once() -> None:
+    trace = watch(lambda x: x @ x * 0.5, EYE, dynamic=True)
+    assert stages(trace)[1] in ("fuse", "codegen")
+    assert not notes(trace)
+    assert all(check.ok for check in trace.check())
+
+
+def test_a_compiled_file_is_returned_as_it_is() -> None:
+    graph = torch.fx.symbolic_trace(square)
+    file = torch.nn.Identity()  # AOTInductor returns an object that can be called, and raises then
+    session = Session()
+    assert session.compile(session.begin(graph), lambda _: "model.so", graph) == "model.so"
+    with V.set_aot_compilation(True):
+        assert session.compile(session.begin(graph), lambda _: file, graph) is file
+
+
+def test_rows_of_different_lengths_have_no_bytes() -> None:
+    rows = torch.nested.nested_tensor([torch.ones(3, 3), torch.ones(2, 3)], layout=torch.jagged)
+    with watching() as traces:
+        product = torch.compile(lambda x: (x @ EYE).values())(rows)
+    assert torch.equal(product, torch.ones(5, 3))
+    assert not notes(traces[0])
+
+
+def test_a_graph_that_is_not_understood_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((listening, "named_inputs"), (fx_states, "source_of")):
+        with monkeypatch.context() as patch, watching() as traces:
+            patch.setattr(module, name, lambda _: [][0])
+            assert torch.equal(torch.compile(square)(EYE), EYE)
+            torch._dynamo.reset()
+        patch.undo()
+        assert "understood: IndexError" in notes(traces[0])[0]
+
+
+def test_a_program_that_was_not_called_is_not_checked() -> None:
+    with watching() as traces, config.patch(_post_fusion_custom_pass=lambda _: [][0]), suppress(Exception):
+        torch.compile(square)(EYE)
+    with pytest.raises(CircuitError, match="was not run"):
+        traces[0].check()
 
 
 def test_watching_inside_of_watching_returns_to_the_outer_one() -> None:

@@ -19,6 +19,7 @@ EXAMPLES = {
     "cnf.nnf": (b"p cnf 2 1\n1 2 0\n", "seems to be a CNF"),
     "a.psdd": (b"c ids of psdd nodes\npsdd 1\nL 0 0 1\n", "seems to be a PSDD.*name the SDD file"),
     "a.vtree": (b"c ids\nvtree 3\nL 0 1\nL 1 2\nI 2 0 1\n", "seems to be a vtree.*name the SDD file"),
+    "a.ckpt": (b"PK\3\4 data.pkl circuit-explorer checkpoint", r"ends in \.pt: mv a\.ckpt a\.ckpt\.pt"),
     "a.onnx": (b"\x08\x07\x12\x07pytorch", r"seems to be an ONNX model.*watch a\.onnx --adapter onnx"),
     "a.pth": (b"\x80\x02", r"weights of PyTorch.*explorer\.record\(module, inputs\)"),
     "a.safetensors": (b"\x10\0\0\0\0\0\0\0{}", "weights of PyTorch"),

@@ -1,5 +1,6 @@
 """`explorer.load`: what was trained on the command line, used in Python."""
 
+import math
 import re
 
 import pytest
@@ -34,6 +35,16 @@ def test_a_table_is_sampled_in_its_own_categories_and_units(model):
 def test_samples_keep_the_given_values(model):
     assert {row["kind"] for row in model.sample(5, {"kind": "student"})} == {"student"}
     assert [row["age"] for row in model.sample(2, {"age": 30.25})] == pytest.approx([30.25] * 2)
+
+
+def test_a_log_probability_is_in_the_units_of_the_columns(model):
+    """A density of ages integrates to the probability of the kind, over years."""
+    step = 0.05
+    ages = [step * number for number in range(1600)]
+    (kind,) = model.log_probability({"kind": "student"})
+    found = model.log_probability(*({"kind": "student", "age": age} for age in ages))
+    assert step * torch.tensor(found, dtype=torch.float64).exp().sum() == pytest.approx(math.exp(kind), rel=1e-4)
+    assert explorer.load("blackboard").log_probability({}) == pytest.approx([0.0], abs=1e-6)
 
 
 def test_encoded_rows_decode_to_the_same_values(model):

@@ -14,7 +14,7 @@ from tests.browser.conftest import MENU, Dashboard
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Dashboard]
-TITLES = tuple(tool.title for tool in TOOLS if tool is not OperatorsTool and tool.has_button)
+TITLES = tuple(tool.title for tool in TOOLS if tool is not OperatorsTool)
 EVERY_CONTROL = ("Measure", "Query", "Pattern", "Pipeline")
 """Together they have every kind of control."""
 EVERY_COLOUR = ("Measure", "Pattern")

@@ -553,3 +553,29 @@ def test_paper_has_the_sentence_and_the_legend_but_no_controls(browser: "Browser
         for part in (".ce-step-title", ".ce-sentence", ".ce-legend"):
             assert page.locator(part).is_visible()
         assert page.locator(".ce-step-title").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+
+
+WORDS_UNDER = """() => {
+  const { left, top, right, bottom } = document.querySelector(".ce-tried").getBoundingClientRect();
+  return [...document.querySelectorAll(".ce-plate text:not(.ce-name)")].filter((one) => {
+    const area = one.getBoundingClientRect();
+    return one.textContent && area.left < right && left < area.right && area.top < bottom && top < area.bottom;
+  }).map((one) => one.textContent);
+}"""
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
+def test_the_words_of_an_attempt_cover_no_words_of_plates(
+    browser: "Browser", tmp_path: Path, size: tuple[int, int]
+) -> None:
+    file = tmp_path / "hmm.html"
+    file.write_text(html_of("hmm"), encoding="utf-8")
+    viewport: ViewportSize = {"width": size[0], "height": size[1]}
+    with browser.new_context(viewport=viewport, reduced_motion="reduce") as context:
+        context.set_default_timeout(WAIT_MS)
+        page = context.new_page()
+        page.goto(f"{file.as_uri()}#step=19")
+        page.locator(".ce-pin-key").click()
+        page.locator(".ce-tried").wait_for()
+        assert "10 calls stay 10" in page.locator(".ce-tried").inner_text()
+        assert page.evaluate(WORDS_UNDER) == []

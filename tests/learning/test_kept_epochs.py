@@ -15,7 +15,7 @@ from explorer.learning import kept_epochs
 from explorer.learning.data import DataSet, load_digits
 from explorer.learning.kept_epochs import MAX_CHANGE, KeptEpochs
 from explorer.learning.log_likelihood import bits_per_dimension
-from explorer.learning.loop import Epoch
+from explorer.learning.loop import Epoch, improving_words
 from explorer.symbolic import PackedValues, pack_values
 from explorer.templates import fully_factorized
 from tests.app.commands.running import run
@@ -129,3 +129,19 @@ def test_an_older_checkpoint_has_no_kept_epochs(checkpoint: Path, tmp_path: Path
     assert Checkpoint.load(tmp_path / "older.pt").learned_epochs() == ()
     run("train", "--resume", tmp_path / "older.pt", "--epochs", 4)
     assert [one.epoch for one in Checkpoint.load(tmp_path / "older.pt").kept] == [13]
+
+
+@pytest.mark.parametrize(
+    ("held_out", "words"),
+    [
+        ([(0, 2.25), (3, 1.77), (5, 1.63)], "the last epochs gained 0.68 nats per held-out row each"),
+        ([(1, 1.4168), (2, 1.3597)], "the last epoch gained 0.55 nats per held-out row"),
+        ([(4, 2.0), (5, 2.1)], ""),  # the last one is not the best
+        ([(1, 3.0), (20, 2.0), (21, 1.995)], ""),  # a small share of all that was gained
+        ([(1, 0.4718), (2, 0.4710)], ""),  # less than a row can tell
+        ([(1, 2.0)], ""),
+    ],
+)
+def test_a_training_says_whether_it_ended_while_it_still_improved(held_out, words) -> None:
+    found = improving_words(held_out, 14)
+    assert found == (f"Still improving: {words}, so more of them help." if words else "")

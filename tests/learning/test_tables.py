@@ -484,3 +484,12 @@ def test_an_array_has_rows_and_no_lines(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([[1.5], [np.inf], [2.5], [3.5], [4.5]]))
     with pytest.raises(ValueRangeError, match=r"is infinite in row 2; correct it"):
         load_table(tmp_path / "a.npy")
+
+
+def test_numbers_that_are_no_integers_neither_count_rows_nor_have_hundreds_of_digits(tmp_path):
+    rows = "".join(f"{n + 0.5},{n + 1}e300\n" for n in range(40))
+    table(tmp_path, f"middle,huge\n{rows}")
+    data = load_table(tmp_path / "table.csv")
+    assert notes_on(data) == ()
+    assert all(isinstance(one, GaussianColumn) and not one.is_integer for one in data.columns)
+    assert data.columns[1].decode(np.array([0.0])) == [pytest.approx(2.05e301)]

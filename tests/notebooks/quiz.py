@@ -1,7 +1,9 @@
 """The questions and answers of the quiz, the circuits made by their code, and their traces."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import explorer
@@ -27,10 +29,13 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def made_by(number: int) -> dict[str, Any]:
-    """Run the code of a question after the code at the top of the quiz; return its names."""
+def made_by(number: int, changes: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+    """Run the code of a question, with changes, after the code at the top of the quiz; return its names."""
     (head,) = blocks((NOTEBOOKS / "quiz.md").read_text(encoding="utf-8").partition("## Question 1 ")[0])
     (code,) = blocks(QUESTIONS[number])
+    for text, other in changes.items():
+        assert text in code
+        code = code.replace(text, other)
     made: dict[str, Any] = {}
     exec(head + code, made)  # the quiz is a file of this repository
     return made
@@ -38,6 +43,21 @@ def made_by(number: int) -> dict[str, Any]:
 
 def handbook(circuit: Any, **options: Any) -> Trace:
     return explorer.record(circuit, preset="handbook", fold=False, max_rounds=100, **options)
+
+
+def verdicts(number: int) -> tuple[bool, ...]:
+    """Return the answers to the statements of a question, in order."""
+    found = re.findall(r"^(\d+)\. (True|False): ", ANSWERS[number], flags=re.MULTILINE)
+    stated = re.findall(r"^(\d+)\. ", QUESTIONS[number], flags=re.MULTILINE)
+    assert [one for one, _ in found] == stated == [str(at) for at in range(1, len(stated) + 1)]
+    return tuple(word == "True" for _, word in found)
+
+
+def judges(number: int, *computed: bool) -> None:
+    """Assert that the engine agrees with the verdicts of an answer, and with the list in its first line."""
+    assert verdicts(number) == computed
+    true = [str(at) for at, one in enumerate(computed, start=1) if one]
+    says(number, f"{', '.join(true[:-1])} and {true[-1]} are true.")
 
 
 def says(number: int, *phrases: str) -> None:

@@ -21,7 +21,7 @@ from explorer.tensor.rewriting import (
 )
 from explorer.tensor.rules import canonicalize, optdb
 from explorer.trace import Refusal, RefusalKind, Trace
-from explorer.views import TraceIndex, details, picture, steps, why_not
+from explorer.views import TraceIndex, details, picture, steps
 
 aten = torch.ops.aten
 x, y, z = doubles("x y z")
@@ -177,7 +177,6 @@ def test_tensor_level_views_say_nodes(trace):
     ]
     assert "2 patterns were tried on 6 nodes" in picture(index, 3).view["message"]
     assert [view.get("label") for view in steps(index)] == ["import", "merge", "round 1: Simplify", "round 2"]
-    assert why_not(index, "Simplify", 5)["sections"][0]["rows"][-1] == ["answer", "node 5 has input z, wanted mul"]
     node = dict(details(index, 0, (5,))["sections"][0]["rows"])
     assert (node["type"], node["results"], node["written"]) == ("aten.div.Tensor", "f64[]", "8 B")
 

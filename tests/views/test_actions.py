@@ -25,7 +25,7 @@ def test_a_step_without_matches_offers_its_closest_near_misses():
 
 
 def test_a_step_that_changed_something_offers_nothing():
-    assert [actions(index_of("digits"), step) for step in (0, 3, 7)] == [[], [], []]
+    assert [actions(index_of("conflict"), step) for step in (0, 3, 7)] == [[], [], []]
 
 
 @pytest.mark.filterwarnings("ignore:Stopped optimizing at the limit")
@@ -48,7 +48,7 @@ def test_more_boxes_than_the_limit_are_drawn_only_on_request(at_most_100):
     grouped = picture(index, 0, group_by="none").view
     assert (grouped["group_by"], len(grouped["nodes"])) == ("fold", 8)
     assert grouped["note"] == snapshot("170 layers. Showing 8 groups.")
-    assert actions(index, 0, group_by="none") == [("show-all", "Show all anyway (slow)", "note")]
+    assert actions(index, 0, group_by="none") == [("show-all", "Draw all 170 layers", "note")]
     assert actions(index, 0) == actions(index, 0, group_by="none")
     everything = picture(index, 0, group_by="none", everything=True).view
     assert (everything["group_by"], len(everything["nodes"])) == ("none", 170)

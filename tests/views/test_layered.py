@@ -1,4 +1,4 @@
-"""The layout in rows: few crossings, straight lanes, room for edges that pass a row."""
+"""The layout in columns: few crossings, straight lanes, room for edges that pass a column, long ones in lines."""
 
 import numpy as np
 from inline_snapshot import snapshot
@@ -44,9 +44,9 @@ def test_an_edge_that_passes_rows_is_straight_and_no_box_is_in_its_lane():
     assert min(abs(x[box] - lane[0]) for box in (2, 3)) >= 58
 
 
-def test_a_box_is_above_the_middle_of_its_two_inputs():
+def test_a_box_is_beside_the_middle_of_its_two_inputs():
     points = layout(*arrays([0, 0, 0, 0, 1, 1, 2], [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)]), GRID)
-    x = points[:, 0].tolist()
+    x = points[:, 1].tolist()
     assert x[4] == (x[0] + x[1]) / 2
     assert x[5] == (x[2] + x[3]) / 2
     assert x[6] == (x[4] + x[5]) / 2
@@ -59,9 +59,23 @@ def test_a_branch_that_nothing_else_reads_is_next_to_its_reader():
     assert raised.tolist() == [0, 1, 2, 3, 4, 2, 3, 2]
 
 
-def test_rows_without_boxes_take_no_room():
+def test_levels_without_boxes_take_no_room():
     points = layout(*arrays([0, 4], [(0, 1)]), GRID)
-    assert points[0, 1] - points[1, 1] == GRID.row
+    assert points[1, 0] - points[0, 0] == GRID.column
+
+
+def test_a_long_chain_is_broken_into_lines():
+    chain = layout(*arrays(range(24), [(at, at + 1) for at in range(23)]), GRID)
+    lines = np.unique(chain[:, 1])
+    assert len(lines) == 4
+    for line in lines:
+        assert np.array_equal(np.diff(chain[chain[:, 1] == line, 0]), [GRID.column] * (5))
+
+
+def test_a_line_is_not_broken_where_an_edge_passes_a_column():
+    edges = [(at, at + 1) for at in range(23)] + [(0, 23)]
+    points = layout(*arrays(range(24), edges), GRID)
+    assert np.array_equal(np.unique(points[:, 0]), points[:, 0])
 
 
 def tree(count):

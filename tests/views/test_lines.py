@@ -30,7 +30,8 @@ def test_a_ring_of_boxes_has_an_outer_and_an_inner_line():
 def test_a_second_outline_of_a_box_is_further_away_and_has_its_own_tag():
     spots = {"a": Spot(0.0, 0.0, 100.0, 40.0)}
     hulls: list[HullView] = [
-        {"id": name, "kind": "match", "nodes": ["a"], "label": name, "reason": ""} for name in ("one", "two")
+        {"id": name, "kind": "match", "nodes": ["a"], "label": name, "reason": "", "count": 1}
+        for name in ("one", "two")
     ]
     tags = add_outlines(hulls, spots, [])
     assert hulls[0].get("outline") != hulls[1].get("outline")

@@ -28,14 +28,12 @@ from explorer.views import (
     fold_levels,
     match_details,
     missed_folds,
-    near_misses,
     picture,
     recording,
     stat_bars,
     stat_change_bars,
     static_svg,
     steps,
-    why_not,
 )
 from explorer.views.bars import bar, bars_view
 from explorer.views.index import cached
@@ -66,44 +64,24 @@ def test_steps_carry_the_checks_of_their_values():
 # ---------------------------------------------------------------------- why not
 
 
-def test_why_not_shows_the_questions_of_the_matcher():
-    assert section(why_not(index_of("blackboard"), "SumCollapse", 7, 3), "Why not") == snapshot(
-        {
-            "heading": "Why not",
-            "rows": [
-                ["pattern", "SumCollapse"],
-                ["expected layers", "Sum over Sum"],
-                ["answer", "node 5 is a Hadamard layer, not a Sum layer"],
-            ],
-            "lines": [
-                "entry 1, node 7: is it a Sum layer? yes",
-                "entry 1, node 7: does it read at most one node? yes",
-                "entry 1, node 7: is arity 1? yes",
-                "entry 1, node 7: does it read a node? yes",
-                "entry 2, node 5: is it a Sum layer? no",
-            ],
-        }
+def test_why_not_has_the_near_misses_of_the_last_step_that_has_any():
+    at = [section(details(index_of("blackboard"), step, [3]), "Why not") for step in (0, 5, 6)]
+    assert [one["lines"] for one in at] == snapshot(
+        [["In step 3, fuse, round 1."], ["In step 3, fuse, round 1."], ["In step 6, fuse, round 2."]]
     )
+    assert at[0] == at[1]
+    assert [row[0] for row in at[1]["rows"]] == ["CategoricalLogSoftmax"]
 
 
-def test_why_not_of_a_loaded_trace_has_the_answer(tmp_path):
-    index_of("blackboard").trace.save(tmp_path / "trace.json")
-    index = TraceIndex(explorer.Trace.load(tmp_path / "trace.json"))
-    assert section(why_not(index, "SumCollapse", 7, 3), "Why not")["rows"][-1] == snapshot(
-        ["answer", "node 5 is a Hadamard layer, not a Sum layer"]
-    )
-
-
-def test_near_misses_of_the_whole_trace_by_pattern():
-    sections = near_misses(index_of("near-misses"))["sections"]
-    lines = section({"sections": sections}, "Why not: Candecomp")["lines"]
-    assert [line.partition(" for ")[0] for line in lines] == snapshot(
+def test_why_not_of_several_layers_counts_their_near_misses():
+    found = section(details(index_of("digits"), 3, [64, 65, 66]), "Why not")
+    assert found["lines"] == snapshot(
         [
-            "Candecomp: 2 matched, 16 blocked",
-            "  6 times at entry 2, several users:",
-            "  4 times at entry 2, wrong type:",
-            "  3 times at entry 1, several inputs:",
-            "  3 times at entry 2, output inside:",
+            "In step 3, fuse, round 1.",
+            "SumCollapse: 3 near misses in this box.",
+            "Tucker: 3 near misses in this box.",
+            "Candecomp: 3 near misses in this box.",
+            "Mixing: 3 near misses in this box.",
         ]
     )
 

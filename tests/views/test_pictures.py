@@ -129,6 +129,7 @@ def test_winners_and_losers_of_a_conflict_have_hulls_and_signs():
                 "rule": "SumCollapse",
                 "label": "SumCollapse: 2 matches",
                 "reason": "won against Candecomp (largest-match)",
+                "count": 2,
             },
             {
                 "id": "hull-3",
@@ -138,6 +139,7 @@ def test_winners_and_losers_of_a_conflict_have_hulls_and_signs():
                 "label": "Candecomp: 2 matches",
                 "reason": "lost to SumCollapse (largest-match: equal size (2 = 2): SumCollapse is nearer to the "
                 "outputs, so it wins)",
+                "count": 2,
             },
         ]
     )
@@ -173,8 +175,8 @@ def test_colours_by_kind_memory_time_and_fold():
 
     assert fills("kind") == snapshot(
         (
-            [("category-0", "Categorical"), ("category-3", "CPT"), ("category-3", "CPT")],
-            [("category-0", "A", "Categorical"), ("category-3", "D", "CPT")],
+            [("input", ""), ("fused", ""), ("fused", "")],
+            [],
         )
     )
     assert fills("memory") == snapshot(
@@ -199,11 +201,11 @@ def test_colours_by_kind_memory_time_and_fold():
     )
     assert fills("time", times={21: 0.5, 22: 2.0}) == snapshot(
         (
-            [("value-0", "500 µs"), ("value-100", "2 ms"), ("box", "not measured")],
+            [("value-0", "500 µs"), ("value-100", "2 ms"), ("fused", "not measured")],
             [("scale", "min", "500 µs (time, logarithmic)"), ("scale", "max", "2 ms"), ("missing", "", "not measured")],
         )
     )
-    assert fills("change") == snapshot(([("box", ""), ("box", ""), ("box", "")], []))
+    assert fills("change") == snapshot(([("input", ""), ("fused", ""), ("fused", "")], []))
 
 
 def test_layers_that_will_fold_together_have_one_colour_from_the_first_step_on():
@@ -259,10 +261,10 @@ def test_the_legend_keep_only_entries_that_occur():
             ("border", "removed"),
             ("fill", "matched"),
             ("hull", "match"),
-            ("shape", "input"),
-            ("shape", "sum"),
-            ("shape", "product"),
-            ("shape", "fused"),
+            ("cell", "input"),
+            ("cell", "sum"),
+            ("cell", "product"),
+            ("cell", "fused"),
             ("badge", "count"),
         ]
     )

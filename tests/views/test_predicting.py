@@ -206,7 +206,7 @@ def test_the_picture_of_a_question_does_not_reveal_the_answer(name):
             assert question.after_step == step - 1
             view = picture(index, question.after_step, "plain", "kind", question.group_by).view
             assert {part["change"] for part in (*view["nodes"], *view["edges"])} <= {"kept"}
-            assert {item["channel"] for item in view["legend"]} <= {"fill", "shape", "edge", "badge"}
+            assert {item["channel"] for item in view["legend"]} <= {"cell", "shape", "edge", "badge"}
             assert {badge["sign"] for node in view["nodes"] for badge in node["badges"]} <= {"out"}
             assert (view["caption"], view["message"]) == ("", "")
             rows = [dict(zip(view["table"]["columns"], row, strict=True)) for row in view["table"]["rows"]]

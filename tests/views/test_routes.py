@@ -6,8 +6,34 @@ import pytest
 from inline_snapshot import snapshot
 
 from explorer.views import picture
-from explorer.views.lines import Point, Spot, arrow_head, curve, routes
+from explorer.views.lines import Point, Spot, arrow_head, curve, routes as routes_across
 from tests.views.showing import SMALL, every_step, index_of
+
+
+def routes(spots: list[Spot], ends: list[tuple[int, int]]) -> list[tuple[Point, ...]]:
+    """The routes in a picture that is turned so that it is read from the bottom to the top."""
+    turned = [Spot(-y, -x, height, width, rise) for x, y, width, height, rise in spots]
+    return [tuple(Point(-y, -x, not flat) for x, y, flat in points) for points in routes_across(turned, ends)]
+
+
+def test_an_arrow_leads_from_left_to_right_and_around_the_box_between():
+    row = [Spot(x, 100.0, 80.0, 40.0) for x in (100.0, 300.0, 500.0)]
+    near, far = routes_across(row, [(0, 1), (0, 2)])
+    assert near[0].x == 140.0
+    assert near[-1].x == 260.0
+    assert all(point.flat for point in (*near, *far))
+    assert not 80 <= far[1].y <= 120
+
+
+def test_an_arrow_to_the_next_line_passes_through_the_gap_between_both():
+    first, second = Spot(900.0, 100.0, 80.0, 40.0), Spot(100.0, 300.0, 80.0, 40.0)
+    (points,) = routes_across([first, second], [(0, 1)])
+    assert (points[0].x, points[-1].x) == (940.0, 60.0)
+    assert points[2].flat
+    assert 120 < points[2].y < 280
+    assert points[1].x > 940
+    assert points[3].x < 60
+
 
 COLUMN = [Spot(100.0, y, 80.0, 40.0) for y in (300.0, 200.0, 100.0)]
 
@@ -63,9 +89,9 @@ def test_an_arrow_leaves_above_the_stack_of_a_folded_box():
 
 
 def crosses(one: Point, other: Point, spot: Spot) -> bool:
-    """Whether a vertical part of a line is behind a box."""
-    low, high = sorted((one.y, other.y))
-    return one.x == other.x and spot.left < one.x < spot.right - spot.rise and low < spot.y < high
+    """Whether a horizontal part of a line is behind a box."""
+    low, high = sorted((one.x, other.x))
+    return one.y == other.y and spot.top < one.y < spot.bottom and low < spot.x < high
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -156,13 +156,15 @@ const page = (more = {}) =>
   });
 const said = (root, name) => root.of(name).map((element) => element.textContent);
 
-test("the pager counts matches, not outlines", () => {
+test("the pager counts matches, and the outlines that stand for them", () => {
   const hulls = [
-    { kind: "match", lens: { count: 4 } },
-    { kind: "match", lens: null },
-    { kind: "lost", lens: { count: 1 } },
+    { kind: "match", count: 4 },
+    { kind: "match", count: 1 },
+    { kind: "lost", count: 1 },
   ];
-  assert.equal(countHulls(hulls), "5 matches, 1 lost");
+  assert.equal(countHulls(hulls), "5 matches, 1 lost in 3 outlines");
+  assert.equal(countHulls(hulls.slice(1)), "1 match, 1 lost");
+  assert.equal(countHulls(hulls.slice(0, 1)), "4 matches in 1 outline");
 });
 
 test("] leads to the state before the step only where that can be shown", async (context) => {

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { believe, dream } from "../../widgets/js/living/beliefs.js";
-import { completed, marginal, readModel, upward } from "../../widgets/js/living/model.js";
+import { completed, marginal, readModel, repeatable, upward } from "../../widgets/js/living/model.js";
 import { tilesOf } from "../../widgets/js/living/paint.js";
+import { nearestOf, valueWords } from "../../widgets/js/living/words.js";
 import { open } from "./graph.mjs";
 
 const packed = (numbers) => {
@@ -211,5 +212,107 @@ test("buttons and a field observe, forget and sample", async () => {
   assert.match(value(), /1 of 2 variables observed, 1 sampled/);
   column("right").button("right = 1").dispatch("click");
   assert.match(value(), /0 of 2 variables observed$/);
+  close();
+});
+
+const own = (more) => ({ ...{ states: 0, span: [-2, 2], labels: [], zero: 0, unit: 1, isInteger: false }, ...more });
+
+test("a number has the digits that count, at any scale", () => {
+  assert.equal(valueWords(own({ unit: 1e-30 }), 1.5), "1.5e-30");
+  assert.equal(valueWords(own({ zero: 1.5e-12, unit: 5e-13 }), 0.1), "1.55e-12");
+  assert.equal(valueWords(own({ zero: 1.58e12, unit: 5e11 }), 0.1), "1.63e+12");
+  assert.equal(valueWords(own({}), 1e200), "1e+200");
+  assert.equal(valueWords(own({ zero: 1e6, unit: 0.01 }), 0.5), "1,000,000.005");
+  assert.equal(valueWords(own({ unit: 1e-30 }), 0), "0");
+});
+
+test("integers that the circuit reads as real numbers are observed and shown as integers", () => {
+  const age = own({ zero: 47.3, unit: 11.7, isInteger: true });
+  assert.equal(valueWords(age, 0.5), "53");
+  assert.equal(47.3 + 11.7 * nearestOf(age, 0.5), 53);
+  assert.equal(nearestOf(own({ states: 3 }), 7), 2);
+});
+
+test("the first number of a repeatable row does not depend on how small its seed is", () => {
+  const first = Array.from({ length: 20 }, (_, seed) => repeatable(seed)());
+  assert.ok(Math.max(...first) > 0.7 && Math.min(...first) < 0.3);
+});
+
+/** A page with one variable, of these values and this table or density, and another one that no layer reads. */
+async function single(variable, layer, blocks, numbers) {
+  const found = living();
+  found.press("b");
+  const variables = [variable, { name: "gone", states: 0, span: [0, 1] }];
+  const layers = [{ inputs: [], units: 1, at: 0, variables: [0], ...layer }];
+  const more = { variables, layers, root: 0, cells: { 1: 0 }, blocks, numbers: packed(numbers), examples: [] };
+  await found.model.put({ living: JSON.stringify({ ...COINS, ...more }) });
+  return { ...found, value: () => found.root.of("ce-living-value")[0].textContent };
+}
+
+test("the density of a sample is one of the cells of the table", async () => {
+  const age = { name: "age", states: 0, span: [-2, 2], zero: 40, unit: 1000 };
+  const { root, press, close, value } = await single(age, { kind: "gaussian" }, [[3, 1, 0]], [0, 1, 0]);
+  assert.match(value(), /0 of 1 variables observed/);
+  press("s");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const cell = Number(
+    root
+      .of("ce-curve-words")[0]
+      .textContent.match(/= ([-\d,.]+), sampled/)[1]
+      .replaceAll(",", ""),
+  );
+  const log = -0.5 * ((cell - 40) / 1000) ** 2 - Math.log(1000) - 0.5 * Math.log(2 * Math.PI);
+  const shown = Number(
+    value()
+      .match(/log p = (−[\d.]+)/)[1]
+      .replace("−", "-"),
+  );
+  assert.ok(Math.abs(shown - log) < 0.02, `${shown} ${log}`);
+  close();
+});
+
+test("of many categories the likeliest one is named, not the one at their mean", async () => {
+  const labels = Array.from({ length: 15 }, (_, at) => `land ${at}`);
+  const shares = labels.map((_, at) => (at === 0 ? 0.4 : 0.6 / 14));
+  const land = { name: "land", states: 15, span: [0, 14], labels };
+  const { root, close } = await single(land, { kind: "table" }, [[1, 15, 0]], shares.map(Math.log));
+  assert.deepEqual(root.of("ce-column").length, 1);
+  assert.equal(root.of("ce-curve-words")[0].textContent, "probably land 0, 40 %");
+  close();
+});
+
+test("given something impossible, no value is said", async () => {
+  const { root, model, press, close } = living();
+  press("b");
+  const [left, right, product, sum] = COINS.layers;
+  const variables = [
+    { name: "left", states: 2, span: [0, 1] },
+    { name: "age", states: 0, span: [-2, 2], zero: 40, unit: 10 },
+  ];
+  const numbers = packed([...[1, 0, 1, 0].map(Math.log), -1, 1, 1, 1, 0, 0, ...[0.5, 0.5].map(Math.log)]);
+  const layers = [left, { ...right, kind: "gaussian", at: 4 }, product, { ...sum, at: 10 }];
+  const blocks = [
+    [2, 2, 0],
+    [3, 2, 0],
+    [1, 2, 0],
+  ];
+  await model.put({ living: JSON.stringify({ ...COINS, variables, layers, blocks, numbers, examples: [] }) });
+  const [first, second] = root.of("ce-column");
+  assert.match(second.textContent, /ageabout 40/);
+  first.button("left = 1").dispatch("click");
+  assert.match(root.of("ce-living-value")[0].textContent, /^impossible/);
+  assert.match(first.textContent, /left0–1✓/);
+  assert.match(second.textContent, /ageimpossible/);
+  close();
+});
+
+test("the field of a value refuses what a variable cannot be", async () => {
+  const rooms = { name: "rooms", states: 3, span: [0, 2], zero: 4 };
+  const { root, close } = await single(rooms, { kind: "table" }, [[1, 3, 0]], [0, 0, 0]);
+  const given = root.of("ce-living-given")[0];
+  assert.deepEqual(
+    ["min", "max", "step"].map((name) => given.getAttribute(name)),
+    ["4", "6", "1"],
+  );
   close();
 });

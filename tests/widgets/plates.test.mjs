@@ -19,12 +19,13 @@ import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { freePlace } from "../../widgets/js/plates/docking.js";
 import { NO_MARKS } from "../../widgets/js/picture/marks.js";
 import { closingUp, shareAt } from "../../widgets/js/plates/attempt.js";
-import { layLink, linkElement } from "../../widgets/js/plates/links.js";
+import { layLink, layLinks, linkElement } from "../../widgets/js/plates/links.js";
 import { between, cellsAt, leavingAt, movement } from "../../widgets/js/plates/movement.js";
 import { layPorts, lightPorts, portElements } from "../../widgets/js/plates/ports.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
-import { layTags, titleRooms } from "../../widgets/js/plates/titles.js";
+import { makePins } from "../../widgets/js/plates/pins.js";
+import { layTags, passingLines, titleRooms } from "../../widgets/js/plates/titles.js";
 
 const plate = (cells, places, gap) => ({
   cells,
@@ -249,6 +250,55 @@ test("at a small scale a line below a plate gives way to the title of another", 
   assert.deepEqual(texts(0.45), [["a"], ["a", "2"]]);
 });
 
+test("a line through the shape below a plate leaves it out, and keeps the calls", () => {
+  const shown = read(a, b, {
+    edges: [
+      {
+        source: "a",
+        target: "b",
+        points: [
+          [0, 43],
+          [100, 43],
+        ],
+      },
+    ],
+  });
+  const box = { ...shown.boxes[0], x: 50, y: 5, plate: { ...plate([1, 2], row, 2), calls: "2", shape: "4×4" } };
+  const label = labelElement(maker(newDocument()), box);
+  const texts = (lines) => {
+    layLabels([label], 1, 12, lines);
+    return label.texts.map(({ textContent }) => textContent).filter(Boolean);
+  };
+  assert.deepEqual(texts([]), ["a", "2", "4×4"]);
+  assert.deepEqual(passingLines(shown), [{ l: 0, t: 43, r: 100, b: 43 }]);
+  assert.deepEqual(texts(passingLines(shown)), ["a", "2"]);
+});
+
+test("the words of a pin stay in the picture at a small scale, and its dotted line is thick when it is clicked", () => {
+  const pin = { id: "pin-0", kind: "levels", text: "same key", nodes: ["a", "b"], box: [40, 60, 80, 24], marks: [] };
+  const points = [
+    [0, 0],
+    [0, 60],
+    [100, 60],
+    [100, 0],
+  ];
+  const link = { source: "a", target: "b", points, lines: ["so"] };
+  const shown = read(a, b, { pins: [pin], links: [link], extent: [0, 0, 200, 100] });
+  const make = maker(newDocument());
+  const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: make.s("g") });
+  pins.show(shown);
+  pins.lay(0.5, 12, []);
+  assert.equal(pins.over.childNodes[0].getAttribute("transform"), "translate(80 60) scale(2)");
+  const drawn = shown.links.map((one) => linkElement(make, one));
+  const look = (tried) => {
+    layLinks(drawn, 1, 12, () => false, tried, []);
+    return drawn[0].group.getAttribute("class");
+  };
+  assert.equal(look(undefined), "ce-link");
+  assert.equal(look(shown.pins[0]), "ce-link ce-lit");
+  assert.equal(drawn[0].texts[0].getAttribute("visibility"), "hidden", "the pin says it");
+});
+
 test("layers far apart move into the one that replaces them", () => {
   const apart = allCells(read(a, b));
   const far = apart.map((cell) => ({ cell, area: { ...cell.area, x: 20 * cell.area.x, y: 30 * cell.area.x } }));
@@ -335,7 +385,7 @@ test("the stair of the step is thick, and the strips of a lane fill it whatever 
   for (const strong of [lane.stairs.slice(0, 1), lane.stairs.slice(2), lane.stairs.slice(1), []]) {
     const strips = stripsOf(lane, new Set(strong));
     const heights = strips.map(({ height }) => height);
-    assert.ok(Math.abs(heights.reduce((sum, height) => sum + height, 0) - 18) < 1e-9);
+    assert.ok(Math.abs(heights.reduce((sum, height) => sum + height, 0) - 15) < 1e-9);
     const [thick, thin] = [true, false].map((wanted) => heights.filter((_, at) => strips[at].strong === wanted));
     assert.ok(!thick.length || !thin.length || Math.min(...thick) > Math.max(...thin));
   }

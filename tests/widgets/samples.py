@@ -57,7 +57,7 @@ def picture(step: int, nodes: list[NodeView], **more: Any) -> PictureView:
         "message": "",
         "width": 400,
         "height": 120 * len(nodes),
-        "looks": [box_look("change", node["change"], node["matched"], None, None) for node in nodes],
+        "looks": [box_look("change", node["kind"], node["change"], node["matched"], None, None) for node in nodes],
         "nodes": [{**node, "look": position} for position, node in enumerate(nodes)],
         "edges": edges,
         "hulls": [],

@@ -156,7 +156,7 @@ def test_the_theme_of_the_system_is_followed_while_the_page_is_open(recorded: "P
     page.wait_for_selector(".ce-root[data-theme=dark]")
     assert page.evaluate(ground) == "rgb(20, 23, 28)"
     face = page.evaluate("() => document.querySelector('.ce-face').getAttribute('fill')")
-    assert face == "#262c34"
+    assert face == "#5f8fc0"
 
 
 def test_forced_colours_preserve_lines_and_text(recorded: "Page") -> None:

@@ -28,7 +28,7 @@ import { makePointing } from "./controls/pointing.js";
 import { makeReaders } from "./controls/readers.js";
 import { makeRequesting, makeSaving, makeStepping, makeTiming } from "./controls/stepping.js";
 import { makeSelecting } from "./controls/selecting.js";
-import { makeAttemptWords } from "./parts/attempt.js";
+import { makeAttemptCaption } from "./parts/attempt_caption.js";
 import { makeColumns } from "./parts/columns.js";
 import { makeEpochs } from "./parts/epochs.js";
 import { makeFilm } from "./parts/film.js";
@@ -74,7 +74,7 @@ const PARTS = {
   guessing: makeGuessing,
   selecting: makeSelecting,
   attempts: makeAttempts,
-  tried: makeAttemptWords,
+  tried: makeAttemptCaption,
   timing: makeTiming,
   closingUp: makeClosingUp,
   living: makeLiving,

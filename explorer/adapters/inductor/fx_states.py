@@ -200,10 +200,11 @@ def _types(node: fx.Node) -> Iterator[ValueType]:
 
 
 def size_hint(size: Any) -> int | None:
-    """A size as a number; None if it depends on data."""
+    """A size as a number; None if it depends on data, or is one of each row of a nested tensor."""
     if isinstance(size, int):
         return size
-    return int(size.node.hint) if size.node.has_hint() else None
+    hint = size.node.hint if size.node.has_hint() else None
+    return hint if isinstance(hint, int) else None
 
 
 def num_bytes(node: fx.Node) -> int:

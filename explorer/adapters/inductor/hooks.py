@@ -1,7 +1,7 @@
 """The hooks of Inductor: installed while a thread is watched, and undone at the end.
 
-Once for all threads: wraps of `compile_fx`, of the partitioner and of `GraphTransformObserver`, and a handler of the
-log of fusion. For the thread: settings and the choices handler.
+Once for all threads: wraps of `compile_fx`, of the partitioner and of `GraphTransformObserver`. While a graph of a
+watched thread is compiled, and only then: settings, the choices handler, and a handler of the log of fusion.
 """
 
 import inspect
@@ -9,7 +9,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
 from typing import Any
 
@@ -40,9 +40,6 @@ class _Watched(threading.local):
 
 
 _watched = _Watched()
-_lock = threading.Lock()
-_installed: list[ExitStack] = []
-_users = [0]
 
 
 class _FusionLog(logging.Handler):
@@ -53,39 +50,46 @@ class _FusionLog(logging.Handler):
 
 @contextmanager
 def listening(session: Session) -> Generator[Session]:
-    """Hear what this thread compiles inside; other threads compile as always.
-
-    The caches of whole graphs are off, since nothing is heard of a graph that comes from one.
-    """
+    """Hear what this thread compiles inside; other threads compile as always."""
     try:
-        with _hearing(session):
+        with _heard_by(session), _hooks.held():
             yield session
     finally:
         session.is_over = True
 
 
 @contextmanager
-def _hearing(session: Session) -> Generator[None]:
-    settings: dict[str, Any] = {
-        "fx_graph_cache": False,
-        "fx_graph_remote_cache": False,
-        "_pre_fusion_custom_pass": _chained(config._pre_fusion_custom_pass, session.before_fusion),
-    }
+def _heard_by(session: Session) -> Generator[None]:
     outer, _watched.session = _watched.session, session
     try:
-        with (
-            _hooks(),
-            config.patch(settings),
-            aot.patch(enable_autograd_cache=False),
-            V.set_choices_handler(_choices(session)),
-        ):
-            yield
+        yield
     finally:
         _watched.session = outer
 
 
+@contextmanager
+def _caches_off() -> Generator[None]:
+    """Turn the caches of whole graphs off: nothing is heard of a graph that comes from one."""
+    with config.patch(fx_graph_cache=False, fx_graph_remote_cache=False), aot.patch(enable_autograd_cache=False):
+        yield
+
+
+@contextmanager
+def _hearing(session: Session) -> Generator[None]:
+    """Hear the scheduler, while one graph is compiled: settings are the program's before and afterwards."""
+    then: Any = _chained(config._pre_fusion_custom_pass, session.before_fusion)
+    with (
+        _heard_by(session),
+        _caches_off(),
+        config.patch(_pre_fusion_custom_pass=then),
+        V.set_choices_handler(_choices(session)),
+        _fusion_log.held(),
+    ):
+        yield
+
+
 def _chained(first: Callable[[list[Any]], list[Any]] | None, then: Callable[[list[Any]], list[Any]]) -> Any:
-    """Return a function: `torch.compile` copies all settings deeply, and of a method what was heard, too."""
+    """Return a function: settings may be copied deeply, and of a method what was heard, too."""
     return lambda nodes: then(nodes if first is None else first(nodes))
 
 
@@ -110,33 +114,43 @@ def _choices(session: Session) -> Any:
     return type("ListeningChoices", (base,), methods)()
 
 
-@contextmanager
-def _hooks() -> Generator[None]:
-    """Install what all threads share when the first one begins, and remove it when the last one ends."""
-    with _lock:
-        _users[0] += 1
-        if _users[0] == 1:
-            _installed.append(_install())
-    try:
-        yield
-    finally:
-        with _lock:
-            _users[0] -= 1
-            if not _users[0]:
-                _installed.pop().close()
+class _Shared:
+    """What all threads share: installed when the first one begins, and removed when the last one ends."""
+
+    def __init__(self, install: Callable[[ExitStack], None]) -> None:
+        self._install, self._lock, self._users = install, threading.Lock(), 0
+        self._installed = ExitStack()
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        with self._lock:
+            if not self._users:
+                with ExitStack() as stack:
+                    self._install(stack)
+                    self._installed = stack.pop_all()
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._installed.close()
 
 
-def _install() -> ExitStack:
+def _wrap_functions(stack: ExitStack) -> None:
     with warnings.catch_warnings(action="ignore"):  # it imports deprecated parts of PyTorch
         import torch._inductor.compile_fx as compiling  # takes two seconds
 
-    stack = ExitStack()
     _wrap(stack, compiling, "compile_fx", _compile_fx)
     for name in (*RECURSIVE, PARTITIONER):
         if hasattr(compiling, name):
             _wrap(stack, compiling, name, _partition if name == PARTITIONER else _recursive)
     _wrap(stack, GraphTransformObserver, "__enter__", _enter)
     _wrap(stack, GraphTransformObserver, "__exit__", _exit)
+
+
+def _read_log(stack: ExitStack) -> None:
     logger, handler = logging.getLogger(LOGGER), _FusionLog()
     stack.callback(setattr, logger, "propagate", logger.propagate)
     stack.callback(logger.setLevel, logger.level)
@@ -145,7 +159,9 @@ def _install() -> ExitStack:
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
     stack.callback(logger.removeHandler, handler)
-    return stack
+
+
+_hooks, _fusion_log = _Shared(_wrap_functions), _Shared(_read_log)
 
 
 def _wrap(stack: ExitStack, place: Any, name: str, wrapper: Callable[..., Any]) -> None:
@@ -166,18 +182,22 @@ def _compile_fx(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return original(*args, **kwargs)
     heard, known = session.begin(args[0]), inspect.signature(original).parameters
     if "inner_compile" not in known:
-        return session.compile(heard, original, *args, **kwargs)
+        with _hearing(session):
+            return session.compile(heard, original, *args, **kwargs)
     inner = kwargs.pop("inner_compile", known["inner_compile"].default)
 
     def compile_part(graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
-        """Compile a part of a training step, backward perhaps later, and in a thread of the autograd engine."""
-        if kwargs.get("is_inference") or session.is_over:
+        """Compile a graph, or a part of a training step: backward perhaps later, in a thread of the autograd engine."""
+        if session.is_over:
             return inner(graph, *args, **kwargs)
-        name = BACKWARD if kwargs.get("is_backward") else FORWARD
-        with nullcontext() if _watched.session is session else _hearing(session):
+        with _hearing(session):
+            if kwargs.get("is_inference"):
+                return inner(graph, *args, **kwargs)
+            name = BACKWARD if kwargs.get("is_backward") else FORWARD
             return session.compile_part(heard, name, inner, graph, *args, **kwargs)
 
-    return session.compile(heard, original, *args, inner_compile=compile_part, **kwargs)
+    with _caches_off():
+        return session.compile(heard, original, *args, inner_compile=compile_part, **kwargs)
 
 
 def _partition(original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any) -> Any:

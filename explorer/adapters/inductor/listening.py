@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from torch import fx
+from torch._dynamo.exc import RestartAnalysis
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.virtualized import V
 from torch.fx.passes.graph_transform_observer import GraphTransformObserver
@@ -59,7 +60,12 @@ class Session:
     def begin(self, graph: fx.GraphModule) -> HeardCompilation:
         """Note a graph that Dynamo has captured."""
         captured = graph.graph
-        heard = HeardCompilation(copy_graph(captured), attributes_of(captured), *named_inputs(captured))
+        try:
+            heard = HeardCompilation(copy_graph(captured), attributes_of(captured), *named_inputs(captured))
+        except Exception as error:  # noqa: BLE001 (the user's compilation goes on)
+            heard = HeardCompilation(fx.Graph(), {}, {}, {})
+            heard.captured.output(())
+            heard.missed.append(f"The captured graph was not understood: {type(error).__name__}: {error}")
         heard.apart = self.steering.apart
         self.compilations.append(heard)
         return heard
@@ -68,8 +74,15 @@ class Session:
         self, heard: HeardCompilation, original: Callable[..., Any], graph: fx.GraphModule, *args: Any, **kwargs: Any
     ) -> Any:
         """Let Inductor compile a graph that Dynamo has captured."""
-        self._compile(Hearing(self.steering, heard, WHOLE, graph.graph), original, graph, *args, **kwargs)
-        return keep_arguments(heard, self.steering.runs)
+        try:
+            compiled = self._compile(
+                Hearing(self.steering, heard, WHOLE, graph.graph), original, graph, *args, **kwargs
+            )
+        except RestartAnalysis:  # Dynamo captures the program again, otherwise
+            self.compilations = [one for one in self.compilations if one is not heard]
+            raise
+        is_function = callable(compiled) and V.aot_compilation is not True  # AOTInductor writes a file
+        return keep_arguments(heard, self.steering.runs) if is_function else compiled
 
     def compile_part(
         self,

@@ -29,8 +29,9 @@ from explorer.adapters.inductor.training import AGAIN, DROP, SAVE, Division, is_
 from explorer.adapters.snapshot import Running, WatchedSnapshot
 from explorer.adapters.timeline import Timeline, changes_between, first_refusal
 from explorer.errors import CircuitError
+from explorer.graph import Graph
 from explorer.levels import Recorded, run_options
-from explorer.trace import WATCHED, Listener, Recorder, RuleDescription, Stage, Trace
+from explorer.trace import WATCHED, Listener, NodeRecord, Recorder, RuleDescription, Stage, Trace
 
 STAGES: Mapping[str, str] = {"pre_grad": "pre-grad", "joint_graph": "joint graph", "post_grad": "post-grad"}
 PURPOSES: Mapping[str, str] = {
@@ -65,9 +66,9 @@ def trace_of(
     whole = _Part(heard, timeline, states, heard.captured, heard.attributes, rerun)
     if heard.mode == "train":
         whole.show = partial(_with_module, with_gradients)
-    timeline.captured(whole.show(states.state_of(heard.captured, heard.attributes)))
     last = [whole]
     try:
+        timeline.captured(whole.show(states.state_of(heard.captured, heard.attributes)))
         whole.record(heard.whole)
         if heard.partition is not None:
             last = _divide(whole, heard.partition)
@@ -78,6 +79,8 @@ def trace_of(
                 part.record(heard.parts[part.name])
     except Exception as error:  # noqa: BLE001 (a program that is not understood has a shorter trace, which says so)
         heard.missed.append(f"The steps behind this one were not understood: {type(error).__name__}: {error}")
+        if not timeline.has_state:
+            timeline.captured(WatchedSnapshot(Graph[NodeRecord]({}, {}, ())))
     if heard.error:
         timeline.on_failure(heard.error)
     for text in _notes(heard, last, has_calls=bool(timeline.snapshot.calls)):

@@ -59,7 +59,10 @@ def keep_arguments(heard: HeardCompilation, runs: bool) -> Callable[..., Any]:
         if waiting:
             noted = waiting.pop()
             noted.is_boxed = len(args) == 1 and isinstance(args[0], list)
-            noted.arguments = tuple(_copied(one) for one in (args[0] if noted.is_boxed else args))
+            try:
+                noted.arguments = tuple(_copied(one) for one in (args[0] if noted.is_boxed else args))
+            except Exception as error:  # noqa: BLE001 (the user's program goes on)
+                noted.missed.append(f"The arguments could not be copied: {type(error).__name__}: {error}")
         if not runs:
             raise NotRunError
         return compiled(*args)

@@ -177,14 +177,14 @@ def train(
             if job.data.note:
                 say_note(job.data.note)
         compiled = _compile(job, options, start.values, workers.device)
+        if job.note:
+            print_text(job.note)
         keeps = earlier is not None and len(start.before) == len(earlier.history) and _is_same(target, resume)
         own_file = OwnFile(target)
         if workers.is_first and not overwrite and not keeps:
             check_replaceable(target, planned, start.settings, job.data)
         if start.note:  # once the values were found to belong to this circuit
             say_note(f"{resume} was {start.note}")
-        if job.note:
-            print_text(job.note)
         advice.last_epoch = len(start.before) + start.settings.epochs
         if earlier is not None and start.before:
             last = f"epoch {advice.last_epoch} (--epochs {start.settings.epochs})"
@@ -279,7 +279,7 @@ class _Run:
         Raises: typer.Exit if training was interrupted before the end of the first epoch, or in one of several workers.
         """
         from explorer.learning.curves import curve_files, save_curves
-        from explorer.learning.loop import best_epoch
+        from explorer.learning.loop import best_epoch, improving_words
 
         job, target = self.job, self.target
         baseline = baseline_of(job.data, result)
@@ -293,6 +293,10 @@ class _Run:
             say_note(f"stopped; the values are those after epoch {last}")
         best = best_epoch(result.epochs).number
         kept_values = f" with the values of epoch {best}, the best one" if best < last else ""
+        untrained = [(one.epoch, one.held_out_bits) for one in self.kept.epochs if not one.epoch]
+        reached = [*untrained, *((one.number, one.held_out_bits) for one in result.epochs)]
+        if words := improving_words(reached, job.data.num_variables):
+            print_text(words)
         if self.workers.is_first:
             unit = "nats" if result.is_density else "bits"
             save_curves(target, result.epochs, f"{job.name} on {Path(job.data.name).name}", unit, baseline)

@@ -49,7 +49,6 @@ class Dashboard:
         self.header = Header(self.workspace)
         self.tools = Tools(self.workspace, self._make_room)
         requests = {
-            "why-not": partial(self.tools.open, "why-not"),
             "check": partial(check_values, self.workspace),
             "close-tool": partial(self.tools.open, ""),
             "timing": self.workspace.measuring.start_everything,

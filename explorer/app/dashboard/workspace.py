@@ -19,7 +19,7 @@ from explorer.app.session.opening import Opened, foreign_rules, forms_of, unused
 from explorer.app.session.reproduce import python_of, tensor_python_of
 from explorer.app.session.sending_ahead import open_drawn
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import ViewState, trace_of, view_state_of_query
+from explorer.app.session.view_state import CloserLook, ViewState, trace_of, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.options import CompilerOptions
 from explorer_widgets.dashboard import BrowserHost
@@ -87,8 +87,12 @@ class Workspace:
         state, opened = self.session.state, self.session.opened
         if not opened.trace.is_compilation:
             name = self.library.file_name(opened.name)
-            kind = {"is_live": opened.is_live, "is_trace": self.library.is_trace(opened.name)}
-            return tensor_python_of(name, state.options, opened.tensor, self.session.step, **kind)
+            return tensor_python_of(
+                *(name, state.options, opened.tensor, self.session.step),
+                is_live=opened.is_live,
+                is_trace=self.library.is_trace(opened.name),
+                applied=forms_of(state),
+            )
         foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(state)])
         note = f"# The trace uses rules that this code does not define: {', '.join(foreign)}\n" if foreign else ""
         return note + python_of(
@@ -114,6 +118,10 @@ class Workspace:
                 self.open_other(state.other)
 
         self._start_opening(state, on_open, self.show_error)
+
+    def open_another(self, state: ViewState) -> None:
+        """Open another circuit or level; beliefs stay shown."""
+        self.open(replace(state, closer=CloserLook(beliefs=self.session.state.closer.beliefs)))
 
     def recompile(self, options: CompilerOptions) -> None:
         """Compile the same circuit with different options; the step and the display are kept where possible."""

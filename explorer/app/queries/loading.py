@@ -19,6 +19,7 @@ from explorer.app.queries.query_kinds import Query, ask
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.backend import TorchCircuit
+from explorer.backend.queries.masks import check_root
 from explorer.compiler import TorchCompiler
 from explorer.errors import FormError, ScopeError, ShapeError, StructureError, check_name, listed
 from explorer.learning.data import DATA_SETS
@@ -90,6 +91,18 @@ class Subject:
         found = ask(self.circuit, Query("sample", self.encode(given or {}), num_samples=count, seed=seed))
         assert found.rows is not None
         return self.table(found.rows[0])
+
+    def log_probability(self, *rows: Mapping[str, object], root: tuple[int, int] | None = None) -> list[float]:
+        """Return log p of each row, in nats: values by name of the variable; the other variables are summed out.
+
+        For a column of numbers, it is a density in the unit of the column, not of its codes as `circuit` returns it.
+        `root` is an (output, class) of a circuit that has several.
+        Raises: the errors of `encode`; ValueRangeError for a circuit of several outputs without `root`.
+        """
+        output, number = check_root(root, self.circuit.output_shape)
+        found = ask(self.circuit, Query("marginal", self.encode(*rows)), self.variables)
+        assert found.values is not None
+        return found.values[:, output, number].tolist()
 
     def table(self, codes: Tensor) -> list[dict[str, Cell]]:
         """Return rows (B, D): values by name of the variable, in the categories and units of the columns."""
@@ -168,7 +181,8 @@ class Subject:
 def load(source: "str | Path") -> Subject:
     """Load a checkpoint of `train`, with its best values, its columns and its structure.
 
-    The result has the trained module as `circuit`, `columns`, `names`, `encode`, `decode`, `sample` and `table`.
+    The result has the trained module as `circuit`, `columns`, `names`, `log_probability`, `sample`, `encode`, `decode`
+    and `table`.
     A name of the gallery has its trained weights, if it ships with some; a circuit file, an NNF or SDD file has initial
     values. They have no columns.
     Raises: UnknownNameError, FileFormatError; StructureError for a logic circuit that may not be deterministic.

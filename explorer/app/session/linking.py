@@ -21,7 +21,7 @@ PARAMETERS = "parameters"
 LOOK = ("mode", "colour_by", "group_by", "slides")
 """The keys of a drawing's view that belong to the display of a session."""
 CLOSER = ("hull", "closeup")
-"""The keys of a close look, in addition to the match number."""
+"""The keys of a close look, in addition to the match number and to whether beliefs are shown."""
 
 
 class GraphHost(Protocol):
@@ -87,7 +87,8 @@ class GraphLink:
         closer = session.state.closer
         if "view" in changes:
             named = {name: view[name] for name in CLOSER if isinstance(view.get(name), str)}
-            closer = replace(closer, **named, match=int(view.get("match") or 0))
+            beliefs = view.get("beliefs") is True
+            closer = replace(closer, **named, match=int(view.get("match") or 0), beliefs=beliefs)
             check_closer(closer)
         part, turned = session.state.closer.closeup, self.slice != int(view.get("slice") or 0)
         self.slice = int(view.get("slice") or 0) if "view" in changes else self.slice
@@ -158,7 +159,7 @@ class GraphLink:
         if names & {"trace", "step", "look", "selection", "closer"}:
             look, closer = session.look, session.state.closer
             view: dict[str, Any] = {name: getattr(look, name) for name in LOOK}
-            view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
+            view |= {name: getattr(closer, name) for name in (*CLOSER, "match", "beliefs")}
             view |= more
             self._clicked, view["layers"] = session.layers, list(session.layers)
             host.show_state(session.step, session.selection, view)

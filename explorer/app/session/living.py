@@ -6,7 +6,6 @@ match, and a fold keeps the values of its slices, so a layer of a later step has
 """
 
 import base64
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from explorer.app.queries.learned_words import is_untrained, learned_from, words_on_values
 from explorer.app.session.close_up import LOADED, NO_LAYERS
+from explorer.app.session.living_variables import cells_of_columns, living_variables
 from explorer.backend import TorchCircuit
 from explorer.backend.layers import (
     TorchConstantValueLayer,
@@ -38,9 +38,9 @@ from explorer.backend.queries.likelihood import log_partition_of
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.semiring import get_semiring
 from explorer.errors import CircuitError, DataTypeError
-from explorer.symbolic import Circuit, ColumnValues, LearnedEpoch
+from explorer.learning.loop import improving_words
+from explorer.symbolic import Circuit, LearnedEpoch
 from explorer.templates import gallery
-from explorer.trace.text import VISIBLE
 from explorer.views import TraceIndex, digits_on, failure_text, image_of
 from explorer_widgets.schema import (
     VERSION,
@@ -62,8 +62,6 @@ MIN_ON_GRID = 64
 """A smaller block is stored as it is."""
 NOISE = 2e-6
 """Maximum error of a logarithm: that of 32-bit numbers below 32."""
-SPREAD = 2.0
-"""Standard deviations around the means of a real variable that a picture tells apart."""
 NO_GRID = 0.0, np.zeros(0, np.uint8)
 """The step and the codes of a block that is stored as it is."""
 LOG_WEIGHTS = get_semiring("lse-sum")
@@ -108,6 +106,9 @@ def living_view(
     try:
         found, learned = _living(index, trace.circuit_at(trace.start), name)
         known = kept if learned is None else learned.epochs
+        if learned is None:
+            reached = [(one.epoch, one.held_out_bits) for one in kept]
+            found["note"] = f"{found['note']} {improving_words(reached, len(found['variables']))}".strip()
         return {**found, "epochs": _epochs(trace.circuit_at(trace.start), known, found["layers"]) if epochs else []}
     except CircuitError as error:
         return no_life(f"The layers of this circuit have no beliefs to show: {error}")
@@ -122,7 +123,7 @@ def _living(index: TraceIndex, circuit: TorchCircuit, name: str) -> tuple[Living
     values = prepare(stages, LOG_WEIGHTS)
     layers, numbers = _layers(stages, values)
     position = {stage.id[0]: at for at, stage in enumerate(stages.stages)}
-    variables = _variables(index, stages.stages, values, circuit.num_variables)
+    variables = living_variables(index, stages.stages, values, circuit.num_variables)
     learned = _learned(index)
     grid = image_of(index, circuit.num_variables)
     image = [] if grid is None else grid.shape
@@ -161,7 +162,7 @@ def _notes(
         yield learned.sentence
     elif isinstance(subject, Circuit) and is_untrained(subject):
         yield words_on_values(subject, name)
-    if index.columns and not _cells_of_columns(index) and any(not one["states"] for one in variables):
+    if index.columns and not cells_of_columns(index) and any(not one["states"] for one in variables):
         yield REAL_COLUMNS
     if circuit.output_shape != (1, 1):
         yield "Of several outputs the first one is shown."
@@ -330,61 +331,3 @@ def _joint_normal(given: Mapping[str, Tensor]) -> Tensor:
     rows, columns = torch.tril_indices(*root.shape[1:], offset=-1)
     slope = -(root * stddev.unsqueeze(2))[:, rows, columns]
     return torch.cat([mean, stddev, slope], 1)
-
-
-def _cells_of_columns(index: TraceIndex) -> tuple[ColumnValues, ...]:
-    subject = index.trace.subject
-    return subject.column_values if isinstance(subject, Circuit) else ()
-
-
-def _variables(index: TraceIndex, stages: Sequence[Stage], values: StageValues, count: int) -> list[LivingVariableView]:
-    """Return the variables with their names and spans; one that no layer reads has no values."""
-    names, cells = index.columns, _cells_of_columns(index)
-    found: list[LivingVariableView] = []
-    for variable in range(count):
-        own = cells[variable] if variable < len(cells) else ColumnValues()
-        name = names[variable] if variable < len(names) else f"x{variable}"
-        labels = [label.translate(VISIBLE) for label in own.labels]
-        found.append(
-            {"name": name, "states": 0, "span": [0.0, 1.0], "labels": labels, "zero": own.zero, "unit": own.unit}
-        )
-    ends: dict[int, list[Tensor]] = {}
-    domains: dict[int, int] = {}
-    for stage in stages:
-        layer = stage.layer
-        if not isinstance(layer, TorchInputLayer) or not layer.num_variables:
-            continue
-        states = layer.num_values if isinstance(layer, TorchDiscreteLayer) else 0
-        for variable in layer.scope_idx[0]:
-            if domains.setdefault(variable, states) != states:
-                raise DataTypeError(f"its layers do not read the same values of variable {variable}")
-        if isinstance(layer, TorchDiscreteLayer):
-            variable = layer.scope_idx[0][0]
-            found[variable]["states"] = layer.num_values
-            found[variable]["span"] = [0.0, float(max(1, layer.num_values - 1))]
-        else:
-            lows, highs = _ends(layer, values.prepared[stage.id])
-            for variable, low, high in zip(layer.scope_idx[0], lows.unbind(1), highs.unbind(1), strict=True):
-                ends.setdefault(variable, []).extend((low, high))
-    for variable, several in ends.items():
-        every = torch.cat(several)
-        found[variable]["span"] = [float(every.min()), float(every.max())]
-    return found
-
-
-def _ends(layer: TorchInputLayer, given: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """The least and the largest values (O, V) that a picture tells apart, of each unit of real variables."""
-    if isinstance(layer, TorchHistogramLayer):
-        edges = torch.tensor(layer.edges, dtype=torch.float64)
-        return edges[:1, None], edges[-1:, None]
-    if isinstance(layer, TorchExponentialLayer):
-        mean = given["mean"].reshape(-1, 1)
-        return torch.zeros_like(mean), (1 + SPREAD) * mean
-    if isinstance(layer, TorchLaplaceLayer):
-        mean, around = given["location"].reshape(-1, 1), math.sqrt(2) * given["scale"].reshape(-1, 1)
-    elif isinstance(layer, TorchMultivariateGaussianLayer):
-        inverse = torch.linalg.inv(given["root"][0])
-        mean, around = given["mean"][0, :, 0], inverse.square().sum(2).sqrt()
-    else:
-        mean, around = given["mean"].reshape(-1, 1), given["stddev"].reshape(-1, 1)
-    return mean - SPREAD * around, mean + SPREAD * around

@@ -14,7 +14,7 @@ from threading import Lock, Timer
 from weakref import WeakValueDictionary
 
 from explorer.app.session.library import Library
-from explorer.app.session.pattern_form import PatternForm, apply_form
+from explorer.app.session.pattern_form import PatternForm, apply_form, put_form
 from explorer.app.session.pipeline_draft import exported_trace
 from explorer.app.session.view_state import TensorOptions, ViewState, readable_state, trace_of
 from explorer.bench import recorded_of
@@ -116,7 +116,7 @@ def open_state(
         return shared
     listeners = () if listener is None else (listener,)
     opened = _open(library, state, listeners)
-    for form, replacement in forms_of(state):
+    for form, replacement in forms_of(state) if opened.trace.is_compilation else ():
         trace = apply_form(opened.trace, form, replacement, listeners)
         opened = Opened(opened.name, trace, opened.options)
     training = library.training(state.circuit)
@@ -146,6 +146,8 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
     if state.tensor.level != COMPILED:
         circuit = item if isinstance(item, Circuit) else circuit_of(item)
         compiler = TorchCompiler(state.options)
+        for form, replacement in forms_of(state):
+            put_form(compiler, form, replacement)
         tensor = state.tensor
         return _record(state, tensor, lambda: exported_trace(circuit, compiler, tensor, state.circuit, listeners))
     if isinstance(item, Trace):

@@ -358,15 +358,20 @@ def apply_form(trace: Trace, form: PatternForm, replacement: str, listeners: Seq
     `listeners` receive every event. Raises: FormError, also if a rule has the form's name; UnknownNameError for a
     replacement that does not fit; CircuitError for a loaded trace; RuleError if the rule fails.
     """
-    pattern = build_pattern(form)
     compiler = _compiler(trace).fresh_copy()
     compiler.listeners = tuple(listeners)
+    put_form(compiler, form, replacement)
+    return record(cast("Circuit", trace.subject), compiler=compiler)
+
+
+def put_form(compiler: TorchCompiler, form: PatternForm, replacement: str) -> None:
+    """Put the form's rule before all others of its pass. Raises: FormError, UnknownNameError, as `apply_form`."""
+    pattern = build_pattern(form)
     if form.name in compiler.rules.names:
         error = FormError(f"name: there is already a rule named {form.name!r}; choose a different name")
         error.field = "name"
         raise error
     put_rule_first(compiler.rules, pattern, replacement)
-    return record(cast("Circuit", trace.subject), compiler=compiler)
 
 
 def _compiler(trace: Trace) -> TorchCompiler:

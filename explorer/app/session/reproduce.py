@@ -61,7 +61,7 @@ def python_of(
     lines = [*imports, "", f"circuit = {load}"]
     arguments = "".join(f", {name}={value!r}" for name, value in chosen.items())
     if applied:
-        lines += ["", *_rule_lines(applied, chosen)]
+        lines += ["", *_rule_lines(applied, chosen), "", "trace = explorer.record(circuit, compiler=compiler)"]
     else:
         lines.append(f"trace = explorer.record(circuit{arguments})")
     lines.append("print(trace)")
@@ -182,7 +182,7 @@ for refusal in search.refusals[:10]:
 
 
 def _rule_lines(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str, Any]) -> list[str]:
-    """Return code that compiles with the rules of some patterns, the last one before all others."""
+    """Return code that creates a compiler with the rules of some patterns, the last one before all others."""
     lines = [
         "from explorer.optimize import put_rule_first",
         "",
@@ -194,7 +194,7 @@ def _rule_lines(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str
             as_python(form).rstrip(),
             f"put_rule_first(compiler.rules, PATTERN, {_check_replacement(form, replacement)!r})",
         ]
-    return [*lines, "", "trace = explorer.record(circuit, compiler=compiler)"]
+    return lines
 
 
 def _apply(form: PatternForm, compiler: str, replacement: str) -> str:
@@ -223,12 +223,20 @@ def _arguments(options: Mapping[str, Any]) -> str:
 
 
 def tensor_python_of(
-    name: str, compiling: CompilerOptions, options: TensorOptions, step: int, *, is_live: bool, is_trace: bool = False
+    name: str,
+    compiling: CompilerOptions,
+    options: TensorOptions,
+    step: int,
+    *,
+    is_live: bool,
+    is_trace: bool = False,
+    applied: Sequence[tuple[PatternForm, str]] = (),
 ) -> str:
     """Return code that reproduces the trace of a circuit's or module's tensor level in `trace`.
 
     `name` is a circuit of the gallery, a circuit file, or FILE.py:FUNCTION; `is_trace`: the function returns a module.
-    A trace that was read from a file is read again.
+    `applied` contains the patterns that were applied before, each with its replacement. A trace that was read
+    from a file is read again.
     """
     end = ["print(trace)", "", f"step = trace.step({step})", "print(step.path, step.summary)"]
     if not is_live:
@@ -245,8 +253,12 @@ def tensor_python_of(
             f"from {level.passes_module} import passes",
         ]
     lines += ["", f"circuit = {load}"]
+    compiler = f"explorer.TorchCompiler({_arguments(compiling.non_defaults())})"
+    if applied:
+        lines += ["", *_rule_lines(applied, compiling.non_defaults()), ""]
+        compiler = "compiler"
     lines += [
-        f"compiled = explorer.TorchCompiler({_arguments(compiling.non_defaults())}).compile(circuit)",
+        f"compiled = {compiler}.compile(circuit)",
         f"x = random_inputs(compiled, {level.rows})",
     ]
     more = "" if options.level == TENSOR else f", level={options.level!r}"

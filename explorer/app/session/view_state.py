@@ -73,12 +73,13 @@ class DisplayOptions:
 class CloserLook:
     """A closer look: a match in the rule lens, by its hull and its number there, and a part of the close-up.
 
-    An empty part is the first.
+    An empty part is the first. With `beliefs`, cells show what their layers believe.
     """
 
     hull: str = ""
     match: int = 0
     closeup: str = ""
+    beliefs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

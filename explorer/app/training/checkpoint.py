@@ -21,7 +21,7 @@ from explorer.learning.data import DataSet
 from explorer.learning.loop import Epoch, best_epoch, is_of
 from explorer.learning.methods import TrainingOptions
 from explorer.learning.state import TrainingState
-from explorer.learning.tables import CategoricalColumn, Column, columns_from_json
+from explorer.learning.tables import CategoricalColumn, Column, GaussianColumn, columns_from_json
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, ColumnValues, LearnedEpoch, circuit_from_json, pack_values, with_values
 from explorer.templates import gallery
@@ -84,10 +84,7 @@ class Checkpoint:
         circuit = replace(
             self.load_circuit(),
             columns=tuple(column.name for column in self.columns),
-            column_values=tuple(
-                ColumnValues(one.labels if isinstance(one, CategoricalColumn) else (), one.zero, one.unit)
-                for one in self.columns
-            ),
+            column_values=tuple(map(_column_values, self.columns)),
         )
         return with_values(circuit, values)
 
@@ -225,6 +222,12 @@ class Checkpoint:
         return None if self.training is None else _problem_of(self.training)
 
 
+def _column_values(column: Column) -> ColumnValues:
+    """Return what a page needs of a column to show its cells."""
+    labels = column.labels if isinstance(column, CategoricalColumn) else ()
+    return ColumnValues(labels, column.zero, column.unit, isinstance(column, GaussianColumn) and column.is_integer)
+
+
 def _shape(data: object) -> tuple[int, int, int] | None:
     """The shape of images from a file. Raises: TypeError for data of another form."""
     if data is None:
@@ -337,15 +340,20 @@ def is_reproduced(target: Path, planned: Checkpoint, settings: TrainingOptions, 
 
 
 def differences(found: Checkpoint, planned: Checkpoint, settings: TrainingOptions, data: DataSet) -> Iterator[str]:
-    """In what the run of a checkpoint differs from a planned one, apart from the number of epochs."""
-    if found.circuit != planned.circuit:
-        yield f"the circuit is {found.circuit}, not {planned.circuit}"
+    """In what the run of a checkpoint differs from a planned one, apart from the number of epochs.
+
+    Other columns or other data are all that is said of them: the circuit and the method follow from these by default.
+    """
+    columns, wanted = ([f"{listed([c.name])} ({c.kind})" for c in each.columns] for each in (found, planned))
     if found.data != planned.data:
         yield f"the data are {found.data}, not {planned.data}"
-    columns, wanted = ([f"{listed([c.name])} ({c.kind})" for c in each.columns] for each in (found, planned))
+        return
     if columns != wanted:
         yield f"the columns are {_list(columns)}, not {_list(wanted)}"
-    elif found.training is not None and not is_of(found.training, data):
+        return
+    if found.circuit != planned.circuit:
+        yield f"the circuit is {found.circuit}, not {planned.circuit}"
+    if found.training is not None and not is_of(found.training, data):
         yield "the rows differ"
     elif found.circuit == planned.circuit and found.symbolic != planned.symbolic:
         yield f"the layers of {found.circuit} differ"

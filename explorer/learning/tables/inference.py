@@ -8,6 +8,7 @@ import numpy as np
 
 from explorer.errors import DataTypeError, ShapeError, ValueRangeError, check_type, unknown_name
 from explorer.learning.tables.columns import (
+    EXACT_INTEGERS,
     MISSING,
     BinomialColumn,
     CategoricalColumn,
@@ -93,7 +94,8 @@ def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Colum
         raise ValueRangeError(
             f"{table.where}: column {name!r} is constant; use {declaration(name, 'categorical')} or =ignore"
         )
-    is_integer = bool((numbers[np.isfinite(numbers)] % 1 == 0).all())
+    whole = numbers[np.isfinite(numbers)]
+    is_integer = bool((whole % 1 == 0).all() and (np.abs(whole) <= EXACT_INTEGERS).all())
     return GaussianColumn(name, math.ldexp(float(present.mean()), exponent), scale, is_integer)
 
 

@@ -150,11 +150,12 @@ def cells_text(count: int) -> str:
 
 
 def _with_lines(reader: Any) -> list[tuple[int, list[str]]]:
-    """Return the rows of a CSV file with the line at which each begins: a quoted cell may have several lines."""
+    """Return the rows of a CSV file that are not empty, with their first lines: a quoted cell may have several."""
     found: list[tuple[int, list[str]]] = []
     line = 1
     for row in reader:
-        found.append((line, row))
+        if row:  # a file may have millions of empty lines
+            found.append((line, row))
         line = reader.line_num + 1
     return found
 

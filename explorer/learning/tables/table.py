@@ -174,8 +174,8 @@ def _note_on_categories(column: CategoricalColumn, rows: int) -> str:
 
 def _counts_rows(column: Column, codes: Codes) -> bool:
     """Whether each of the integers between the smallest and the largest one occurs once."""
-    if not isinstance(column, BinomialColumn | GaussianColumn) or len(codes) < MIN_VALUES:
+    is_integer = isinstance(column, BinomialColumn) or (isinstance(column, GaussianColumn) and column.is_integer)
+    if not is_integer or len(codes) < MIN_VALUES:
         return False
-    scale = column.scale if isinstance(column, GaussianColumn) else 1.0
-    steps = np.diff(np.sort(codes)) * scale
+    steps = np.diff(np.sort(codes)) * column.unit
     return bool(np.allclose(steps, 1.0, rtol=0, atol=1e-6))

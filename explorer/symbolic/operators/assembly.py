@@ -6,7 +6,7 @@ from typing import Any
 
 from explorer.errors import DataTypeError, DuplicateNameError, ScopeError, ShapeError, StructureError, located
 from explorer.graph import Graph
-from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.circuit import Circuit, ColumnValues
 from explorer.symbolic.derivation import Argument, Derivation, LeafLabel, unused_name
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
 from explorer.symbolic.parameters import TensorParameter
@@ -48,7 +48,14 @@ class Assembly:
         """The circuit with these outputs. Raises what `Circuit` raises."""
         derivation = Derivation(operator, self.operands, self.origins, arguments or {})
         graph = Graph(self.nodes, self.inputs, tuple(outputs))
-        return Circuit(graph, names or {}, derivation, carry_labels(self.operands))
+        labels = carry_labels(self.operands)
+        return Circuit(graph, names or {}, derivation, labels, *_columns_of(self.operands))
+
+
+def _columns_of(operands: Sequence[Circuit]) -> tuple[tuple[str, ...], tuple[ColumnValues, ...]]:
+    """Return the columns of the operands and the values of these; none if two operands are of different tables."""
+    known = {(one.columns, one.column_values) for one in operands if one.columns}
+    return known.pop() if len(known) == 1 else ((), ())
 
 
 def carry_labels(operands: Iterable[Circuit]) -> dict[TensorParameter, LeafLabel]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import inf
 
 from explorer.views.lines.routes import MAX_ROUTED_BOXES, MAX_SPREAD_ARROWS, STACK, Place, Point, Spot, routes
 from explorer_widgets.schema import EdgeView, HullView, NodeView
@@ -14,6 +15,8 @@ HALF = 9.0
 WIDEST, INSET = 44.0, 30.0
 """Maximum width of a corridor straight up; distance of another one from the corner of its box."""
 RADIUS = 9.0
+LONGEST = 600.0
+"""Length of a corridor in a graph: boxes further apart are on different lines of it."""
 SIDEWAYS = 1.2
 """The cost of a corridor to the side, when one up costs 1."""
 
@@ -52,7 +55,8 @@ def add_lines(
     """Add points and label places to arrows, and outlines and tag places to hulls."""
     by_id = spots_by_id(nodes, places)
     spots = list(by_id.values())
-    tags = add_outlines(hulls, by_id, [] if len(spots) > MAX_ROUTED_BOXES else [_around(spot, 1) for spot in spots])
+    around = [] if len(spots) > MAX_ROUTED_BOXES else [_around(spot, 1) for spot in spots]
+    tags = add_outlines(hulls, by_id, around, LONGEST)
     if len(edges) > MAX_SPREAD_ARROWS:
         return
     position = {node["id"]: i for i, node in enumerate(nodes)}
@@ -64,8 +68,13 @@ def add_lines(
         _add_labels(edges, found, [*(_around(spot, 2) for spot in spots), *pills, *tags])
 
 
-def add_outlines(hulls: Sequence[HullView], spots: Mapping[str, Spot], taken: Sequence[Rect]) -> list[Rect]:
-    """Add outlines to hulls, and places of tags clear of `taken`; return the tags."""
+def add_outlines(
+    hulls: Sequence[HullView], spots: Mapping[str, Spot], taken: Sequence[Rect], longest: float = inf
+) -> list[Rect]:
+    """Add outlines to hulls, and places of tags clear of `taken`; return the tags.
+
+    A corridor leads from box to box if it is not longer than `longest`.
+    """
     depth: dict[str, int] = {}
     tags: list[Rect] = []
     for hull in hulls:
@@ -75,7 +84,7 @@ def add_outlines(hulls: Sequence[HullView], spots: Mapping[str, Spot], taken: Se
         level = max(depth.get(name, 0) for name in names)
         depth.update((name, level + 1) for name in names)
         pad = PAD + PAD_STEP * (level % PADS)
-        rects = cover([spots[name] for name in names], pad, len(names) <= MAX_JOINED)
+        rects = cover([spots[name] for name in names], pad, len(names) <= MAX_JOINED, longest)
         hull["outline"] = outline(rects)
         if len(hulls) <= MAX_TAGS:
             width = min(TAG_PAD + TAG * len(hull["label"] or hull["kind"]), TAG_WIDEST)
@@ -142,7 +151,7 @@ def overlap(one: Rect, other: Rect) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def cover(spots: Sequence[Spot], pad: float, joined: bool = True) -> list[Rect]:
+def cover(spots: Sequence[Spot], pad: float, joined: bool = True, longest: float = inf) -> list[Rect]:
     """Return rectangles that together surround the boxes: one around each, and corridors if they are `joined`."""
     rects = [(spot.left - pad, spot.top - spot.rise - pad, spot.right + pad, spot.bottom + pad) for spot in spots]
     if not joined:
@@ -150,10 +159,11 @@ def cover(spots: Sequence[Spot], pad: float, joined: bool = True) -> list[Rect]:
     inside, outside, corridors = [0], list(range(1, len(rects))), list[Rect]()
     while outside:
         pairs = [(_gap(rects[one], rects[other]), one, other) for one in inside for other in outside]
-        _, one, other = min(pairs, key=lambda pair: pair[0])
+        length, one, other = min(pairs, key=lambda pair: pair[0])
         outside.remove(other)
         inside.append(other)
-        corridors += _corridor(rects[one], rects[other])
+        if length <= longest:
+            corridors += _corridor(rects[one], rects[other])
     return [*rects, *corridors]
 
 

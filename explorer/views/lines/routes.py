@@ -1,7 +1,12 @@
-"""The points of arrows: side by side at the boxes, and through the gaps of the rows between, where they can pass."""
+"""The points of arrows: side by side at the boxes, and through the gaps of the columns between, where they can pass.
+
+A picture is read from left to right. The rules below speak of rows from the bottom to the top: `routes` and `direct`
+mirror the places, and mirror the points back.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -121,6 +126,8 @@ def _passages(rows: Sequence[Row], taken: Sequence[list[float]], wish: float) ->
     return found
 
 
+FEED = 24.0
+"""Distance from a box at which an arrow turns to the next line, or comes from the one before."""
 MAX_ROUTED_BOXES = 400
 """Maximum number of boxes to route arrows around; beyond it they are direct: nobody can follow one."""
 MAX_SPREAD_ARROWS = 4000
@@ -157,6 +164,8 @@ class _Arrow:
 
 def routes(spots: Sequence[Spot], ends: Ends) -> list[tuple[Point, ...]]:
     """Return the points of each arrow (source, target), by position of its boxes."""
+    feeds = _line_feeds(spots, ends)
+    spots = [_mirrored(spot) for spot in spots]
     arrows = [_direct(spots[source], spots[target]) for source, target in ends]
     if len(arrows) <= MAX_SPREAD_ARROWS:
         _spread(arrows, ends)
@@ -169,12 +178,40 @@ def routes(spots: Sequence[Spot], ends: Ends) -> list[tuple[Point, ...]]:
         for arrow in arrows:
             if arrow.upright:
                 _go_around(arrow, rows, taken)
-    return [tuple(Point(round(x, 1), round(y, 1), flat) for x, y, flat in arrow.points) for arrow in arrows]
+    return [feeds.get(end) or _mirrored_back(arrow.points) for end, arrow in zip(ends, arrows, strict=True)]
+
+
+def _line_feeds(spots: Sequence[Spot], ends: Ends) -> dict[tuple[int, int], tuple[Point, ...]]:
+    """Lead arrows from the end of one line of boxes to the beginning of the next, through the gap between both."""
+    found: dict[tuple[int, int], tuple[Point, ...]] = {}
+    back = [(one, other) for one, other in ends if spots[other].right < spots[one].left]
+    rows = rows_of(spots) if back else []
+    for end in back:
+        source, target = (spots[box] for box in end)
+        gaps = [(lower.top - upper.bottom, (lower.top + upper.bottom) / 2) for upper, lower in pairwise(rows)]
+        between = [(size, y) for size, y in gaps if min(source.y, target.y) < y < max(source.y, target.y)]
+        if between:
+            shift = LANE * (len(found) % 5 - 2)
+            right, left, y = source.right + FEED + shift, target.left - FEED + shift, max(between)[1] + shift
+            middle = (right + left) / 2
+            start, *turns = Point(source.right, source.y, flat=True), Point(right, (source.y + y) / 2)
+            turns += [Point(middle, y, flat=True), Point(left, (y + target.y) / 2)]
+            found[end] = (start, *turns, Point(target.left, target.y, flat=True))
+    return found
 
 
 def direct(source: Spot, target: Spot) -> tuple[Point, ...]:
     """Return a line between the facing sides of two boxes."""
-    return tuple(_direct(source, target).points)
+    return _mirrored_back(_direct(_mirrored(source), _mirrored(target)).points)
+
+
+def _mirrored(spot: Spot) -> Spot:
+    """Mirror a place so that left becomes down; a stack extends to the right and up on both sides of the mirror."""
+    return Spot(-spot.y, -spot.x, spot.height, spot.width, spot.rise)
+
+
+def _mirrored_back(points: Sequence[Point]) -> tuple[Point, ...]:
+    return tuple(Point(-round(y, 1), -round(x, 1), not flat) for x, y, flat in points)
 
 
 def _direct(source: Spot, target: Spot) -> _Arrow:

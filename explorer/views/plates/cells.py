@@ -160,14 +160,17 @@ def _columns(levels: Sequence[int], ends: Sequence[Ends]) -> list[int]:
         readers.setdefault(source, []).append(target)
         waiting[target].add(source)
     columns = [0] * len(levels)
+    ready = [at for at, sources in waiting.items() if not sources]
+    lowest = iter(sorted(waiting, key=lambda at: (levels[at], at)))
     while waiting:
-        ready = [at for at, sources in waiting.items() if not sources]
-        for at in ready or [min(waiting, key=lambda at: (levels[at], at))]:
-            del waiting[at]
-            for target in readers.get(at, ()):
-                if target in waiting:
-                    columns[target] = max(columns[target], columns[at] + 1)
-                    waiting[target].discard(at)
+        at = ready.pop() if ready else next(at for at in lowest if at in waiting)
+        del waiting[at]
+        for target in readers.get(at, ()):
+            if target in waiting:
+                columns[target] = max(columns[target], columns[at] + 1)
+                waiting[target].discard(at)
+                if not waiting[target]:
+                    ready.append(target)
     return columns
 
 

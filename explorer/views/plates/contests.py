@@ -6,7 +6,8 @@ from explorer.trace import MatchFound, MatchLost
 from explorer.views.hulls import stops_of
 from explorer.views.index import TraceIndex
 from explorer.views.marks import mark
-from explorer.views.plates.pin_places import Area, Note, Scene, width_of, words
+from explorer.views.plates.pin_places import Note, width_of, words
+from explorer.views.plates.pin_scene import Area, Scene
 from explorer_widgets.schema import MarkView
 from explorer_widgets.theme import HULLS
 
@@ -31,7 +32,13 @@ AMOUNTS = ("size", "cost")
 MEASURES = {"size": "size, layers", "nearness": "nearness to output", "order": "order of rules", "cost": "added cost"}
 
 
-def contest_pin(index: TraceIndex, step: int, conflicts: Sequence[MatchLost], scene: Scene) -> Note | None:
+def decisive(lost: MatchLost) -> str:
+    """Return the comparison that decided a conflict, with its amounts."""
+    name, *values = next((measure for measure in lost.measures if measure[1] != measure[2]), (lost.reason,))
+    return f"{name} {values}" if name in AMOUNTS else name
+
+
+def contest_note(index: TraceIndex, step: int, conflicts: Sequence[MatchLost], scene: Scene) -> Note | None:
     """Return the note of the conflicts between two rules that had the same outcome; None if nothing of them is left."""
     entry = index.step(step)
     first = min(conflicts, key=lambda lost: lost.node)
@@ -41,12 +48,16 @@ def contest_pin(index: TraceIndex, step: int, conflicts: Sequence[MatchLost], sc
     plates = list(dict.fromkeys(scene.cells[layer].plate for layer in made if layer in scene.cells))
     if not plates:
         return None
-    others = sorted(conflict.node for conflict in conflicts if conflict is not first)
-    text = f"Two rules wanted {_name(index, step, first.node)}"
+    others = sorted({conflict.node for conflict in conflicts} - {first.node})
+    is_one_rule = winner.rule == loser.rule
+    name = _name(index, step, first.node)
+    text = f"Two {f'matches of {winner.rule}' if is_one_rule else 'rules'} wanted {name}"
     if others:
         text += f" and {_name(index, step, others[0])}" if len(others) == 1 else f" and {len(others):,} more layers"
     card = _Card(index, step, first, winner, loser)
-    reason = f"{text}: {winner.rule} won, {loser.rule} lost. {first.reason[:1].upper()}{first.reason[1:]}."
+    outcome = (f". At {name}" if others else "") if is_one_rule else f": {winner.rule} won, {loser.rule} lost"
+    why = f"{first.reason[:1].upper()}{first.reason[1:]}"
+    reason = f"{text}{outcome}{f': {first.reason}' if is_one_rule else f'. {why}'}."
     size, marks = card.draw(text)
     return Note("contest", text, reason, plates, size=size, marks=marks, hull=_hull(index, step, winner))
 
@@ -98,7 +109,8 @@ class _Card:
         ]
 
     def _verdict(self, is_winner: bool) -> str:
-        return f"✓ {self.winner.rule} won" if is_winner else f"✕ {self.loser.rule} lost"
+        match, outcome = (self.winner, "✓ {} won") if is_winner else (self.loser, "✕ {} lost")
+        return outcome.format(f"match at {match.root}" if self.winner.rule == self.loser.rule else match.rule)
 
     def _chain(self, cell: float, chain: float, top: float) -> list[MarkView]:
         """Return the layers in order, the shared ones torn in two, with the outline and the name of each rule."""

@@ -271,10 +271,10 @@ def _line(cells: Sequence[Cell], grid: Grid) -> Shape | None:
     places: dict[int, tuple[int, int, int, int]] = {}
     for i, region in sorted(enumerate(regions), key=lambda one: one[1].left):
         lane = next((lane for lane, end in enumerate(ends) if end <= region.left), len(ends))
+        if lane == MAX_LANES:
+            return None
         ends[lane : lane + 1] = [region.right]
         places[i] = (lane, region.left - first, 1, region.right - region.left)
-    if len(ends) > MAX_LANES:
-        return None
     ordered = tuple(places[i] for i in range(len(cells)))
     wide = WIDE if len(ends) == 1 and cells[0].columns else CELL
     return Shape(ordered, (len(ends), last - first), (wide, row), first * row, (grid.width - last) * row)

@@ -29,6 +29,8 @@ class MissedLink:
     first: Plate
     second: Plate
     reason: str
+    is_late: bool
+    """True if their keys are equal and their levels are not."""
 
     @property
     def lines(self) -> list[str]:
@@ -55,7 +57,8 @@ def missed_links(index: TraceIndex, step: int) -> tuple[MissedLink, ...]:
             continue
         ends = [position[members[node]] for node in miss.nodes]
         first, second = plates[min(ends)], plates[max(ends)]
-        found.append(MissedLink(first, second, _reason(miss, first, second, is_swapped=ends[0] > ends[1])))
+        reason = _reason(miss, first, second, is_swapped=ends[0] > ends[1])
+        found.append(MissedLink(first, second, reason, not miss.differences and first.level != second.level))
     return tuple(found)
 
 

@@ -68,7 +68,7 @@ class PlatesPainter:
 
     def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
         """Return the look of a plate; its cells show what the step did."""
-        return plate_look(colour_by, node["kind"], node["matched"], value, category)
+        return plate_look(colour_by, node["kind"], value, category)
 
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
         """Return the places of plates in the state that is drawn."""
@@ -101,7 +101,7 @@ class PlatesPainter:
             view["matches"] = hulls_of(index, step, request.group_by, "before")
             add_outlines(view["matches"], _spots_before(request), words)
         if shown == "after" and request.trial is None:
-            view["pins"] = pin_views(index, step, at, view, places)
+            view["pins"] = pin_views(index, step, view, places)
         view["extent"] = extent_of(view, places, stage)
 
     def legend(

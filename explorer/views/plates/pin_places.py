@@ -1,25 +1,17 @@
 """Where the pins of a picture are: next to their plates, but over no plate, no words and no other pin."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.trace import RefusalKind
-from explorer.views.lines import Place
 from explorer.views.marks import mark
-from explorer.views.plates.pen import Rect, curve, polyline, word_rects
-from explorer.views.plates.plates_svg import cells_of
-from explorer_widgets.plate_look import PLATES
-from explorer_widgets.schema import EdgeView, MarkView, PictureView, PinKind, PinView
-
-READ = PLATES["read"]
-Area = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
-PAIR = tuple[int, int]
+from explorer.views.plates.pen import Rect, word_rects
+from explorer.views.plates.pin_scene import Area, Scene
+from explorer_widgets.schema import MarkView, PinKind, PinView
 
 SIZE, HEIGHT, PAD = 12.5, 24.0, 12.0
 """The font size of a pin, its height, and the room at its sides."""
@@ -29,7 +21,7 @@ PLAY = 16.0
 """Room for the sign that a click plays something."""
 SMALL = 11.0
 """The radius of a pin that has no room for its words."""
-ROLES = {"contest": "matchedLine", "waits": "nearMiss", "levels": "nearMiss", "blocked": "nearMiss"}
+ROLES = {"contest": "matchedLine", "waits": "nearMiss", "levels": "nearMiss", "blocked": "nearMiss", "more": "nearMiss"}
 """The colour of the line from a pin to its plate."""
 STEP = 10.0
 """Distance between two places that are tried."""
@@ -41,6 +33,8 @@ GROWS = 0.12
 """At a small scale a pin is drawn larger than it is by this share."""
 UPPER = 0.3
 """The part of a plate where a line from its side ends: reads are at its middle."""
+MAX_TRIED, MAX_NEAREST = 40_000, 24
+"""Maximum number of places that are tried, and of plates of a note to which it is near."""
 AT_ONCE = 128
 """So many places are compared with all that is drawn, the nearest ones first."""
 CROSSED, OUTSIDE = 26.0, 60.0
@@ -61,124 +55,13 @@ class Note:
     cells: Sequence[int] = ()
     """The layers that would close up."""
     verdict: str = ""
+    line: Sequence[Sequence[float]] = ()
+    """The corners of a line on which the pin is, in place of a line to its plates."""
     size: tuple[float, float] | None = None
     """Width and height if it draws more than its text: `marks`, around its middle."""
     marks: Sequence[MarkView] = ()
     hull: str = ""
     rule: str = ""
-
-
-@dataclass(frozen=True)
-class Spot:
-    """The plate of a cell, its position there, and where it is drawn."""
-
-    plate: str
-    number: int
-    rect: Rect
-
-
-@dataclass
-class Scene:
-    """What is drawn already: plates, cells, words and lines."""
-
-    view: PictureView
-    places: Sequence[Place]
-    taken: list[Area] = field(default_factory=list[Area])
-
-    @cached_property
-    def rects(self) -> dict[str, Rect]:
-        """Left, top, width and height of each plate."""
-        pairs = zip(self.view["nodes"], self.places, strict=True)
-        return {node["id"]: (x - w / 2, y - h / 2, w, h) for node, (x, y, w, h) in pairs if "plate" in node}
-
-    @cached_property
-    def cells(self) -> dict[int, Spot]:
-        """The cell of each layer."""
-        found: dict[int, Spot] = {}
-        for node in self.view["nodes"]:
-            if "plate" in node:
-                rects = cells_of(node["plate"], self.rects[node["id"]])
-                for number, (layer, rect) in enumerate(zip(node["plate"]["cells"], rects, strict=True)):
-                    found[layer] = Spot(node["id"], number, rect)
-        return found
-
-    @cached_property
-    def layers(self) -> dict[str, list[int]]:
-        """The layers of the cells of each plate."""
-        return {node["id"]: node["plate"]["cells"] for node in self.view["nodes"] if "plate" in node}
-
-    @cached_property
-    def titles(self) -> dict[str, str]:
-        """The title of each plate."""
-        return {node["id"]: node["title"] for node in self.view["nodes"]}
-
-    @cached_property
-    def edges(self) -> dict[tuple[str, str], EdgeView]:
-        """The lines between plates by their ends."""
-        return {(edge["source"], edge["target"]): edge for edge in self.view["edges"]}
-
-    def reads(self, edge: EdgeView) -> list[tuple[PAIR, str]]:
-        """Return the ends and the path of each read of a line; of a line with corners only the first."""
-        sources, targets = self.layers[edge["source"]], self.layers[edge["target"]]
-        pairs = edge.get("pairs", [])
-        ends = [(sources[pairs[i]], targets[pairs[i + 1]]) for i in range(0, len(pairs), 2)]
-        if "points" in edge or "port" in edge:
-            return [(pair, self.line(edge)) for pair in ends[:1]]
-        cells = self.cells
-        return [((a, b), curve(cells[a].rect, cells[b].rect, READ["bend"])) for a, b in ends]
-
-    def line(self, edge: EdgeView) -> str:
-        """Return the path of a line between plates."""
-        if "port" in edge:  # its middle is not drawn
-            return polyline(edge["port"]["out"], 0) + polyline(edge["port"]["into"], 0)
-        if "points" in edge:
-            return polyline(edge["points"], READ["corner"])
-        return curve(self.rects[edge["source"]], self.rects[edge["target"]], READ["bend"])
-
-    def reads_at(self, layer: int, kind: RefusalKind) -> list[tuple[PAIR, str]]:
-        """Return the reads by which a layer refused: of it by others, or by it of others."""
-        end = 0 if kind is RefusalKind.SEVERAL_USERS else 1 if kind is RefusalKind.SEVERAL_INPUTS else None
-        if end is None:
-            return []
-        plate = self.cells[layer].plate
-        edges = [edge for ends, edge in self.edges.items() if ends[end] == plate]
-        return [
-            (pair, path)
-            for edge in edges
-            for pair, path in self.reads(edge)
-            if pair[end] == layer or "points" in edge or "port" in edge
-        ]
-
-    @cached_property
-    def words(self) -> NDArray[np.float64]:
-        """The areas of plates, with their sheets, and of words, shape (N, 4)."""
-        areas = [(left, top - 8, left + w + 8, top + h) for left, top, w, h in self.rects.values()]
-        areas += word_rects(self.view["nodes"], self.places)
-        size = PLATES["port"]["radius"]
-        for edge in self.view["edges"]:
-            if "port" in edge:
-                ends = edge["port"]["out"][0], edge["port"]["into"][0]
-                areas += [(x - size, y - size, x + size, y + size) for x, y, *_ in ends]
-        for link in self.view.get("links", ()):
-            if "at" in link:
-                (x, y), half = link["at"], 4.0 * max(map(len, link["lines"]))
-                areas.append((x - half, y, x + half, y + 16.0 * len(link["lines"])))
-        return np.array(areas).reshape(-1, 4)
-
-    @cached_property
-    def lines(self) -> NDArray[np.float64]:
-        """The areas of the straight parts of lines, shape (N, 4)."""
-        areas: list[Area] = []
-        for ends, edge in self.edges.items():
-            if "port" in edge:
-                continue
-            points = edge.get("points")
-            if points is None:
-                (l1, t1, w1, h1), (l2, t2, _, h2) = (self.rects[end] for end in ends)
-                points = [[l1 + w1, t1 + h1 / 2], [l2, t2 + h2 / 2]]
-            for (x1, y1, *_), (x2, y2, *_) in pairwise(points):
-                areas.append((min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)))
-        return np.array(areas).reshape(-1, 4)
 
 
 def placed_notes(notes: Sequence[Note], scene: Scene) -> list[PinView]:
@@ -203,7 +86,8 @@ def _placed(note: Note, name: str, scene: Scene) -> PinView:
     plays = bool(note.cells)
     width = width_of(note.text) + 2 * PAD + (PLAY if plays else 0)
     size = note.size or (round(width, 1), HEIGHT)
-    x, y = _free_place(size, note, scene)
+    on_line = _place_on_line(size, note, scene)
+    x, y = on_line or _free_place(size, note, scene)
     area = (x - size[0] / 2, y - size[1] / 2, x + size[0] / 2, y + size[1] / 2)
     scene.taken.append(area)
     scene.view["height"] = max(scene.view["height"], area[3] + EDGE)
@@ -215,7 +99,7 @@ def _placed(note: Note, name: str, scene: Scene) -> PinView:
         "reason": note.reason,
         "nodes": list(note.plates),
         "box": [round(number, 1) for number in (x, y, *size)],
-        "leader": [_leader(area, note, scene)],
+        "leader": [] if on_line or note.kind == "more" else [_leader(area, note, scene)],
         "marks": list(note.marks) or _label(note, size, plays=plays),
         "small": _small(note.kind),
         "strokes": list(note.strokes),
@@ -269,14 +153,38 @@ def _meets(boxes: NDArray[np.float64], areas: NDArray[np.float64], by: float) ->
     )
 
 
+def _places_on(line: Sequence[Sequence[float]], size: tuple[float, float]) -> Iterator[tuple[float, float, float]]:
+    """Yield x and y of the places on the parts of a line that are long enough, those in the middle of long ones first.
+
+    Each has its cost: the distance from the middle of its part, less the length that is left.
+    """
+    for (x1, y1, *_), (x2, y2, *_) in pairwise(line):
+        is_flat = y1 == y2
+        room = abs(x2 - x1) - size[0] if is_flat else abs(y2 - y1) - size[1]
+        for off in np.arange(-room / 2, room / 2 + 1, STEP).tolist() if room > 0 else ():
+            across, down = (off, 0.0) if is_flat else (0.0, off)
+            yield (x1 + x2) / 2 + across, (y1 + y2) / 2 + down, abs(off) - room
+
+
+def _place_on_line(size: tuple[float, float], note: Note, scene: Scene) -> tuple[float, float] | None:
+    """Return the free place on the line of a note that is nearest to the middle of its longest part; None without."""
+    places = np.array(sorted(_places_on(note.line, size), key=lambda place: place[2])).reshape(-1, 3)
+    half = np.array([-size[0], -size[1], size[0], size[1]]) / 2
+    boxes = places[:, [0, 1, 0, 1]] + half
+    free = ~_meets(boxes + GROWS * half, scene.covered, 0).any(axis=1)
+    return (float(places[free.argmax(), 0]), float(places[free.argmax(), 1])) if free.any() else None
+
+
 def _free_place(size: tuple[float, float], note: Note, scene: Scene) -> tuple[float, float]:
     """Return the middle of the free place that is nearest to the plates of a note and crosses few lines."""
     (width, height), (right, bottom) = size, (scene.view["width"], scene.view["height"])
-    xs = np.arange(EDGE + width / 2, max(EDGE + width / 2 + 1, right - EDGE - width / 2 + 1), STEP)
-    ys = np.arange(EDGE + height / 2, bottom + BELOW + height, STEP)
+    step = max(STEP, sqrt(right * bottom / MAX_TRIED))
+    xs = np.arange(EDGE + width / 2, max(EDGE + width / 2 + 1, right - EDGE - width / 2 + 1), step)
+    ys = np.arange(EDGE + height / 2, bottom + BELOW + height, step)
     x, y = (grid.ravel() for grid in np.meshgrid(xs, ys))
     boxes = np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], axis=1)
-    plates = np.array([scene.rects[name] for name in note.plates])
+    some = note.plates[:: -(-len(note.plates) // MAX_NEAREST)]
+    plates = np.array([scene.rects[name] for name in some])
     left, top = plates[:, 0], plates[:, 1]
     ends = plates[:, :2] + plates[:, 2:]
     away = np.hypot(
@@ -287,14 +195,13 @@ def _free_place(size: tuple[float, float], note: Note, scene: Scene) -> tuple[fl
     off = np.hypot(x - middle[0], y - middle[1])
     outside = OUTSIDE * (boxes[:, 3] + EDGE > bottom) + np.maximum(0, boxes[:, 3] + EDGE - bottom)
     distance = away.min(axis=1) + 0.2 * off + outside
-    taken = np.concatenate([scene.words, np.array(scene.taken).reshape(-1, 4)])
     grown = GROWS * np.array([-width, -height, width, height]) / 2
     order = np.argsort(distance, kind="stable")
     best, least = int(order[0]), np.inf
     for some in np.split(order, range(AT_ONCE, len(order), AT_ONCE)):
         if distance[some[0]] >= least:  # what crosses nothing there is no better
             break
-        free = ~_meets(boxes[some] + grown, taken, CLEAR).any(axis=1)
+        free = ~_meets(boxes[some] + grown, scene.covered, CLEAR).any(axis=1)
         crossed = _meets(boxes[some], scene.lines, 0).sum(axis=1)
         cost = distance[some] + CROSSED * crossed + np.where(free, 0.0, 1e6)
         if cost.min() < least:

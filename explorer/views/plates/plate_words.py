@@ -223,6 +223,7 @@ def _blocked(index: TraceIndex, step: int) -> Mapping[int, Sequence[Refusal]]:
     return found
 
 
+@cached
 def blocking_layers(index: TraceIndex, step: int) -> set[int]:
     """Return the layers that blocked a match of a step."""
     return {refusal.node for refusals in _blocked(index, step).values() for refusal in refusals}

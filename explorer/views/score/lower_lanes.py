@@ -112,7 +112,9 @@ def _lines(
         }
         yield text_mark("w-apart", LEFT, under + min(len(found), most) * LINE, apart, ink="muted", fixed=True, **look)
     if not seams and row:
-        yield text_mark("w0", LEFT, top + 12, "No pair of calls has been judged up to here.", ink="muted", fixed=True)
+        judges = any(one.refusals or one.lost for one in index.trace.steps)
+        words = "No pair of calls has been judged up to here." if judges else "No step says why calls stay apart."
+        yield text_mark("w0", LEFT, top + 12, words, ink="muted", fixed=True)
 
 
 def traffic_marks(index: TraceIndex, row: Sequence[Spot], top: float) -> Iterator[ScoreMarkView]:

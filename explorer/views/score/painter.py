@@ -42,7 +42,7 @@ class ScorePainter:
 
     def look(self, colour_by: ColourBy, node: NodeView, value: float | None, category: int | None) -> LookView:
         """Return the look of a box."""
-        return plate_look(colour_by, node["kind"], node["matched"], value, category)
+        return plate_look(colour_by, node["kind"], value, category)
 
     def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
         """Return the places of calls in the state that is drawn; an input is where its tensor is."""

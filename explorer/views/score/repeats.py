@@ -13,8 +13,8 @@ from explorer.views.score.calls import Call, calls_at, path_of
 
 MIN_REPEATS = 3
 """Fewer equal blocks are drawn one by one."""
-MAX_PERIOD = 4
-"""Maximum number of blocks that repeat together: a compiler may treat every second one in another way."""
+MAX_PERIOD = 8
+"""Maximum number of pieces of blocks that repeat together: a compiler may treat every second block in another way."""
 MEMBER = re.compile(r"[._]\d+$")
 """The number of a module in a sequence: `layers.0`, `layer_0`."""
 

@@ -136,6 +136,8 @@ def _bands_of_modules(row: Sequence[Spot], outer: int) -> list[Band]:
         found_in = zip(spot.call.modules, spot.blocks, strict=True)
         modules = [(module, block) for module, block in found_in if block not in ended]
         blocks = [top, *(block for _, block in modules)]
+        if len(set(spot.blocks)) > 2:  # it prepares later blocks, which begin with calls of their own
+            blocks = [top]
         top = blocks[-1]
         if spot.part != "backward":  # which computes values of forward again before it comes to their gradients
             ended.update(block for block in blocks if block != top and not top.startswith(f"{block}."))

@@ -30,6 +30,7 @@ from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
+from explorer.app.session.pattern_form import LayerForm, PatternForm
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, TensorOptions, ViewState
 from explorer.errors import ValueRangeError
@@ -82,12 +83,12 @@ def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place:
     level = made.workspace.session.opened.tensor.level
     opened = made.workspace.session.opened
     supported = [tool for tool in TOOLS if level in tool.supported_levels and tool.supports(opened)]
-    assert list(made.tools.buttons.options.values()) == [tool.name for tool in supported if tool.has_button]
+    assert list(made.tools.buttons.options.values()) == [tool.name for tool in supported]
     for tool in supported:
         made.tools.open(tool.name)
         assert errors_of(made) == ""
         assert (made.tools.open_name, made.tools.body.visible) == (tool.name, True)
-        assert made.tools.buttons.value == [tool.name] * tool.has_button
+        assert made.tools.buttons.value == [tool.name]
         made.workspace.session.select([next(iter(made.workspace.session.boxes))])
         for step in (0, last, min(place.step, last)):
             made.workspace.session.go(step)
@@ -141,18 +142,25 @@ def test_an_open_tool_is_beside_the_graph_which_keeps_its_height_and_its_legend(
     assert (made.graph.options["tool"], made.tools.body.visible) == (False, False)
 
 
-def test_why_not_opens_on_request_without_a_button() -> None:
-    made = Dashboard(Library(), ViewState(circuit="blackboard"))
-    made.graph.request = {"name": "why-not", "n": 1}
-    assert (made.tools.open_name, made.tools.buttons.value, made.tools.body.visible) == ("why-not", [], True)
-
-
-def test_why_not_takes_the_place_of_the_open_tool() -> None:
-    made = Dashboard(Library(), ViewState(circuit="blackboard"))
-    made.tools.open("pattern")
-    made.graph.request = {"name": "why-not", "n": 1}
-    assert (made.tools.open_name, made.tools.buttons.value, made.tools.body.visible) == ("why-not", [], True)
-    assert "Why not" in str(made.tools.title.object)
+def test_another_level_keeps_the_patterns_that_were_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+    delivered: Queue[Callable[[], None]] = Queue()
+    monkeypatch.setattr(dashboard, "deliver", lambda document, action: delivered.put(action))
+    form = PatternForm("TwoSums", (LayerForm("TorchSumLayer"),) * 2)
+    state = ViewState(circuit="conflict", form=(json.dumps(form.to_json()),), replacement=("one layer",))
+    made = Dashboard(Library(), state)
+    layers = len(made.workspace.session.opened.trace.graph_at(-1).nodes)
+    calls: list[int] = []
+    for level in ("kernels", "compiled"):
+        made.header.level.value = level
+        wait_for_work(made.workspace, delivered)
+        session = made.workspace.session
+        assert (session.state.form, session.opened.tensor.level) == (state.form, level)
+        assert "TwoSums" in made.workspace.python()
+        calls.append(len(session.opened.trace.graph_at(-1).nodes))
+    assert calls[1] == layers
+    plain = open_state(made.workspace.library, ViewState(circuit="conflict", tensor=TensorOptions("tensor")))
+    kept = open_state(made.workspace.library, replace(state, tensor=TensorOptions("tensor")))
+    assert len(kept.trace.graph_at(0).nodes) != len(plain.trace.graph_at(0).nodes)
 
 
 def test_a_tool_closes_when_a_level_is_opened_that_it_does_not_support() -> None:
@@ -351,15 +359,6 @@ def test_costs_are_drawn_once_for_each_change(monkeypatch: pytest.MonkeyPatch) -
     assert len(bars) == 1
 
 
-def test_why_not_says_where_no_pattern_was_tried() -> None:
-    made = Dashboard(Library(), ViewState(circuit="digits", step=11))
-    made.tools.open("why-not")
-    made.workspace.session.select([next(iter(made.workspace.session.boxes))])
-    tool = made.tools._tools["why-not"]
-    assert "was never tried while node" in tool.answer.object  # type: ignore[attr-defined]
-    assert errors_of(made) == ""
-
-
 @pytest.fixture
 def workspace() -> Iterator[tuple[Workspace, Callable[[], None]]]:
     place = ViewState(circuit="conflict")
@@ -446,77 +445,6 @@ def test_a_link_may_name_the_step_of_the_second_trace_which_else_begins_at_that_
     assert (left["main"], right["main"], right["requests"]) == (True, False, [])
     made.tools.open("compare")
     assert [part.options["tool"] for part in made.graphs if isinstance(part, GraphPane)] == [True, False]
-
-
-def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
-    made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
-    made.tools.open("why-not")
-    tool: Any = made.tools._tools["why-not"]
-    made.workspace.session.select_nodes([5])
-    assert tool.pattern.value == "Candecomp"  # it matched, but lost the conflict
-    made.workspace.session.select_nodes([6])
-    assert tool.pattern.value == "SumCollapse"
-    assert "it matched and was applied" in tool.answer.object
-    tool.pattern.value = "Tucker"
-    made.workspace.session.select_nodes([5])
-    assert tool.pattern.value == "Tucker"  # the reader chose it
-
-
-def test_why_not_follows_whether_near_misses_are_drawn() -> None:
-    made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
-    made.tools.open("why-not")
-    tool: Any = made.tools._tools["why-not"]
-    session = made.workspace.session
-    session.select_nodes([6])
-    plain = session.state
-    tool.show.value = True
-    assert session.look.near_misses == tool.pattern.value == "SumCollapse"
-    session.show(plain)
-    assert (tool.show.value, session.look.near_misses) == (False, None)
-    tool.pattern.value = "Tucker"
-    assert session.look.near_misses is None
-    session.change_look(near_misses="Candecomp")
-    assert (tool.show.value, tool.pattern.value) == (True, "Candecomp")
-    tool.pattern.value = "Tucker"
-    assert session.look.near_misses == "Tucker"
-
-
-def test_why_not_has_no_near_misses_without_patterns() -> None:
-    options = CompilerOptions(optimize=False, fold=False)
-    made = Dashboard(Library(), ViewState(circuit="conflict", options=options))
-    made.tools.open("why-not")
-    tool: Any = made.tools._tools["why-not"]
-    tool.pattern.param.update(options=[], value=None)
-    tool.show.value = True
-    assert (tool.show.value, made.workspace.session.look.near_misses) == (False, None)
-
-
-def test_why_not_answers_about_the_clicked_layer() -> None:
-    made = Dashboard(Library(), ViewState(circuit="digits"))
-    made.tools.open("why-not")
-    tool: Any = made.tools._tools["why-not"]
-    session = made.workspace.session
-    box, nodes = next((box, nodes) for box, nodes in session.boxes.items() if len(nodes) == 16)
-    session.select([box], [nodes[13]])
-    assert f"at node {nodes[13]}?" in tool.answer.object
-    assert "represents" not in tool.answer.object
-    session.select([box], [nodes[13], nodes[4]])
-    assert f"at node {nodes[4]}?" in tool.answer.object
-    assert "the last of 2 selected" in tool.answer.object
-    session.select([box])
-    assert f"at node {nodes[0]}?" in tool.answer.object
-    assert "represents 16 nodes; this is the first" in tool.answer.object
-
-
-def test_why_not_begins_with_the_pass_that_is_shown() -> None:
-    made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program"), step=5))
-    made.tools.open("why-not")
-    tool: Any = made.tools._tools["why-not"]
-    graph = made.workspace.session.opened.trace.graph_at(5)
-    product = next(node for node, record in graph.nodes.items() if record.title == "bmm")
-    made.workspace.session.select_nodes([product])
-    assert tool.pattern.value == "ShareBuffers"
-    assert "bmm is not elementwise" in tool.answer.object
 
 
 def test_both_sides_of_a_comparison_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

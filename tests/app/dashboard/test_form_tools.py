@@ -1,19 +1,25 @@
 """The tools Pattern and Pipeline: their controls change a form or a draft, part by part."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 import pytest
 
 from explorer.app.dashboard.dashboard import Dashboard
+from explorer.app.dashboard.panes import patterns
 from explorer.app.dashboard.panes.patterns import START, PatternTool
 from explorer.app.session.library import Library
+from explorer.app.session.opening import Opened
 from explorer.app.session.pattern_form import ConditionForm, LayerForm, NodeForm, PatternForm
 from explorer.app.session.pipeline_draft import PipelineDraft
 from explorer.app.session.view_state import TensorOptions, ViewState
 from explorer.rewrite import CompilationMode, ConvergenceMode
+from explorer.symbolic import LearnedEpoch, pack_values
+from explorer.templates import gallery
 
 pn.extension()
 
@@ -39,6 +45,20 @@ def controls(tool: PatternTool, label: str) -> list[Any]:
 
 def press(tool: PatternTool, label: str, at: int = 0) -> None:
     control(tool, label, at).clicks += 1
+
+
+def test_a_circuit_with_an_applied_pattern_keeps_what_is_known_of_its_training(
+    tool: PatternTool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, found = tool.workspace, list[Opened]()
+    packed = pack_values({"weight": np.zeros((1, 1))})
+    epoch = LearnedEpoch(0, 1.0, 1.0, packed, lambda: gallery.load_named("conflict"))
+    workspace.session.opened = replace(workspace.session.opened, epochs=(epoch,))
+    monkeypatch.setattr(patterns, "apply_form", lambda trace, form, replacement: trace)
+    job = SimpleNamespace(check=lambda: None)
+    monkeypatch.setattr(workspace.background, "start", lambda title, work, then, show_error: then(work(job)))
+    tool._start_applying(found.append)
+    assert found[0].epochs == (epoch,)
 
 
 def test_conditions_are_added_changed_and_removed(tool: PatternTool) -> None:

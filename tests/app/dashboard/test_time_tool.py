@@ -27,6 +27,7 @@ from explorer.app.session.session import Session
 from explorer.app.session.view_state import TensorOptions, ViewState
 from explorer.bench import RecordedFile, interleave, measurement_run, why_no_cuda
 from explorer.errors import ValueRangeError
+from explorer.options import CompilerOptions
 from explorer.timings import BACKENDS, LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
 from explorer.trace import KERNELS
 from explorer.views import layer_times_at
@@ -254,7 +255,7 @@ def recorded(session: Session, *devices: str) -> tuple[Run, ...]:
 
     def run(subject: str, whats: list[tuple[str, dict[str, Any]]]) -> Run:
         timings = [Timing(what, device, 16, found, reached=True, **more) for device in devices for what, more in whats]
-        return Run(subject, "forward", session.opened.name, {}, tuple(timings), setup)
+        return Run(subject, "forward", session.opened.name, session.opened.trace.options, tuple(timings), setup)
 
     steps = [(session.index.step(step).path, {"step": step}) for step in (0, 3, 12)]
     layers = [(LAYER, {"step": 12, "node": node}) for node in session.index.step(12).snapshot.graph.nodes]
@@ -292,3 +293,19 @@ def test_a_recorded_run_is_shown_as_a_measurement_is(reader: Reader, monkeypatch
     assert all(text.startswith("<p>A recorded run: A processor, 2026-01-01.</p>") for text in words.values())
     reader.tool.what.value = LAYERS
     assert [f"<caption>{device}</caption>" in reader.tool.facts.object for device in ("CPU", "CUDA")] == [True, True]
+
+
+def test_a_recorded_run_is_not_shown_on_a_circuit_that_is_compiled_with_other_options(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = reader.workspace.session
+    file = RecordedFile(Path("other machine.timing.json"), recorded(session, "cpu"))
+    monkeypatch.setattr(timing, "recorded_runs", lambda: (file,))
+    state = ViewState(circuit="conflict", options=CompilerOptions(semiring="sum-product"))
+    session.open(open_state(Library(), state), state)
+    reader.tool.on_change(frozenset({"trace"}))
+    notes: list[str] = []
+    monkeypatch.setattr(reader.workspace, "note", notes.append)
+    reader.tool.recorded.value = file.path.name
+    assert session.findings.times == {}  # its steps have the same names, and other times
+    assert "its circuit or its options are different" in notes[0]

@@ -10,7 +10,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink, UserChangeCallback
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import DisplayOptions, ViewState
+from explorer.app.session.view_state import DisplayOptions, ViewState, view_state_of_query
 from explorer.errors import ShapeError, UnknownNameError
 from explorer.trace import Trace
 from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF, counterparts
@@ -111,10 +111,10 @@ def test_the_weights_are_sent_on_request(linked: Linked) -> None:
 
 def test_an_action_of_the_reader_changes_the_session_once(linked: Linked) -> None:
     session, host, events = linked
-    host.reader({"step": 8})
-    assert (session.step, events) == (8, [frozenset({"step"})])
+    host.reader({"step": 9})
+    assert (session.step, events) == (9, [frozenset({"step"})])
     assert host.did() == ["picture", "state", "details"]
-    assert host.picture["step"] == 8
+    assert host.picture["step"] == 9
     box = host.picture["nodes"][0]["id"]
     host.reader({"selection": [box]})
     assert (session.selection, events[1:]) == ((box,), [frozenset({"selection"})])
@@ -370,3 +370,13 @@ def test_selecting_nodes_selects_only_these_layers_of_a_plate(linked: Linked) ->
     assert set(session.selected_layers) == set(host.view["layers"]) == set(cells[:2])
     session.select_nodes(cells)
     assert (set(session.selected_nodes), host.view["layers"]) == (set(cells), [])
+
+
+def test_beliefs_are_in_the_link_and_stay_at_another_step(linked: Linked) -> None:
+    session, host, _ = linked
+    host.reader({"view": {**host.view, "beliefs": True}})
+    session.go(3)
+    assert host.view["beliefs"] is True
+    other = Host()
+    GraphLink(Session(session.opened, view_state_of_query(session.state.query())), other)
+    assert other.view["beliefs"] is True

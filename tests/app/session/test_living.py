@@ -37,6 +37,7 @@ from explorer.symbolic import (
     circuit_from_json,
     with_values,
 )
+from explorer.symbolic.operators import concatenate, integrate
 from explorer.templates import gallery
 from explorer.trace import Trace
 from explorer.views import TraceIndex
@@ -271,6 +272,28 @@ def test_categories_have_the_names_of_the_table(learned: dict[str, tuple[Trace, 
     kept = circuit_from_json(trace.subject.to_json()).column_values
     assert kept == trace.subject.column_values
     assert kept[4].labels == ("setosa", "versicolor", "virginica")
+
+
+def test_columns_of_integers_are_integers_on_the_page(learned: dict[str, tuple[Trace, TableData]]) -> None:
+    trace, _ = learned["diabetes"]
+    assert isinstance(trace.subject, Circuit)
+    for circuit in (trace.subject, circuit_from_json(trace.subject.to_json())):
+        variables = living_view(TraceIndex(explorer.record(circuit)))["variables"]
+        assert [one["name"] for one in variables if one["is_integer"]] == ["age", "s1", "s6", "progression"]
+
+
+def test_a_circuit_that_an_operator_made_has_the_columns_of_its_table(
+    learned: dict[str, tuple[Trace, TableData]],
+) -> None:
+    circuit, other = (learned[name][0].subject for name in ("iris", "wine"))
+    assert isinstance(circuit, Circuit)
+    assert isinstance(other, Circuit)
+    made = integrate(circuit, [4])
+    assert (made.columns, made.column_values) == (circuit.columns, circuit.column_values)
+    variables = living_view(TraceIndex(explorer.record(made)))["variables"]
+    assert (variables[1]["name"], variables[1]["unit"]) == (circuit.columns[1], circuit.column_values[1].unit)
+    assert concatenate(circuit, circuit).columns == circuit.columns
+    assert concatenate(circuit, other).columns == ()
 
 
 def test_leaves_of_numbers_have_their_densities() -> None:

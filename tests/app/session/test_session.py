@@ -104,7 +104,7 @@ def test_selecting_ignores_unknown_and_repeated_boxes(digits: Opened) -> None:
 
 
 def test_the_selection_follows_a_fuse_to_the_layer_that_was_made(digits: Opened) -> None:
-    session = Session(digits, ViewState(look=DisplayOptions(group_by="none", mode="after")))
+    session = Session(digits, ViewState(look=DisplayOptions(group_by="none", mode="after", everything=True)))
     step = digits.trace.step(FUSE)
     rewrite = next(rewrite for rewrite in step.rewrites if rewrite.rule == "Candecomp")
     session.go(step.index - 1)
@@ -128,7 +128,7 @@ def test_the_box_that_was_selected_last_is_inspected_whatever_the_order_of_the_p
 
 
 def test_the_selection_follows_a_layer_into_its_fold_and_back(digits: Opened) -> None:
-    session = Session(digits, ViewState(look=DisplayOptions(group_by="none", mode="after")))
+    session = Session(digits, ViewState(look=DisplayOptions(group_by="none", mode="after", everything=True)))
     step = digits.trace.step(LEVEL_1)
     group = next(group for group in step.folds if len(group.members) > 1)
     session.go(step.index - 1)
@@ -206,7 +206,7 @@ def test_changing_the_look_notifies_and_keeps_the_selection(digits: Opened) -> N
     session.select([next(box for box, nodes in session.boxes.items() if len(nodes) == 16)])
     events.clear()
     nodes = session.selected_nodes
-    session.change_look(group_by="none")
+    session.change_look(group_by="none", everything=True)
     assert events.only() == {"look", "selection"}
     assert len(session.selection) == 16
     assert set(session.selected_nodes) == set(nodes)
@@ -286,7 +286,7 @@ def test_findings_notify_of_checks_or_times(digits: Opened) -> None:
 
 
 def test_pictures_are_cached_until_times_change(digits: Opened) -> None:
-    session = Session(digits, ViewState(look=DisplayOptions(colour_by="time", group_by="none")))
+    session = Session(digits, ViewState(look=DisplayOptions(colour_by="time", group_by="none", everything=True)))
     first = session.picture()
     assert session.picture() is first
     assert "Not measured yet" in first.view["note"]

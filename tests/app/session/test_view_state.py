@@ -52,7 +52,9 @@ looks = st.builds(
     slides=st.sampled_from(SLIDES),
 )
 
-closer = st.builds(CloserLook, hull=texts, match=numbers, closeup=st.sampled_from(["", *CLOSEUPS]))
+closer = st.builds(
+    CloserLook, hull=texts, match=numbers, closeup=st.sampled_from(["", *CLOSEUPS]), beliefs=st.booleans()
+)
 
 
 @st.composite

@@ -5,7 +5,9 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from explorer.trace import StepPath, Trace
+from explorer.adapters.timeline import Candidate, Merge, Round, Timeline
+from explorer.levels import Recorded, run_options
+from explorer.trace import WATCHED, NodeRecord, Recorder, StepPath, Trace, Verdict, pairs_of
 from explorer.views import MODES, TraceIndex, cost_strip, details, film, picture, static_svg
 from explorer.views.buffers import state_of_buffers
 from explorer.views.messages import message_of, step_words
@@ -27,6 +29,7 @@ from tests.views.score.compiling import (
     folded,
     record,
     reordered,
+    state,
     training,
     two_states,
 )
@@ -201,6 +204,42 @@ def test_equal_blocks_of_a_sequence_inside_a_module_are_drawn_once():
     found = {(band.path, band.count) for band in bands_of(row_at(index, 0)) if band.depth < 2}
     assert len(row_at(index, 0)) == 4
     assert found == {("transformer", 1), ("transformer.h.0", 24), ("transformer.ln_f", 1)}
+
+
+def test_blocks_repeat_in_pieces_if_one_kernel_prepares_several_and_keep_their_bands():
+    """In every fourth block, a kernel computes something of the following ones, too."""
+    nodes: dict[int, tuple[NodeRecord, tuple[int, ...]]] = {}
+
+    def call(title, *blocks):
+        modules = [f"h.{block}" for block in blocks]
+        about = {"module": ", ".join(modules), "modules": modules}
+        nodes[len(nodes) + 1] = (replace(record(title, WIDE, [title]), about=about), (len(nodes),))
+
+    for block in range(12):
+        call("linear", block)
+        if block % 4 == 3:
+            call("masks", *range(block, block + 4))
+            call("linear", block)
+    index = TraceIndex(two_states("same", nodes, nodes))
+    assert len(groups_at(index, 0)) == 1 + 6
+    bands = [(band.path, band.count) for band in bands_of(row_at(index, 0))]
+    assert [bands[0], bands[3], bands[-1]] == [("h.0", 3), ("h.3", 3), ("h.3", 3)]
+
+
+def test_a_pair_is_fused_if_the_fused_call_has_a_copy_of_one_of_the_two():
+    recorder = Recorder()
+    timeline = Timeline((recorder,))
+    timeline.begin(run_options(WATCHED, "f", ["fuse"], mode="infer", layout=""), ())
+    zero, add = record("constant", WIDE, ["constant"]), record("add", WIDE, ["add"])
+    timeline.captured(state({1: (zero, ()), 2: (add, (1,)), 3: (add, (1, 2)), 4: (add, (1, 3))}))
+    pairs = Round(
+        "fuse", (Candidate(1, 2), Candidate(1, 3)), (Merge(0, (2,), "a"), Merge(1, (3,), "b")), [(3, 4, "no")]
+    )
+    after = state({1: (zero, ()), 5: (add, (0,)), 6: (add, (5,)), 4: (add, (1, 6))})
+    timeline.round(("fuse",), pairs, {"a": 5, "b": 6}, after, 0.0)
+    step = Recorded(recorder, lambda *_: ((), None), (), None).trace(None).steps[1]
+    assert step.pairs == (2, 2)
+    assert [pair.verdict for pair in pairs_of(step)] == [Verdict.FUSED, Verdict.FUSED, Verdict.REFUSED]
 
 
 def test_the_details_of_a_call_have_its_seams():

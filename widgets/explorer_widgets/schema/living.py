@@ -39,6 +39,8 @@ class LivingVariableView(TypedDict):
     zero: float
     unit: float
     """A value v of a number is `zero` + `unit` v in the table."""
+    is_integer: bool
+    """Whether the table has integers, which the circuit reads as real numbers."""
 
 
 class LivingExampleView(TypedDict):

@@ -110,6 +110,8 @@ class HullView(TypedDict):
     """The name of the rule; `label` may have a number too."""
     label: str
     reason: str
+    count: int
+    """Number of matches or near misses that share the outline."""
     lens: NotRequired[LensView]
     """Around plates of the state before the step: how the rule binds their layers."""
     outline: NotRequired[str]

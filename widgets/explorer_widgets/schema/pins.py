@@ -5,7 +5,7 @@ from typing import Literal, NotRequired, TypedDict
 from explorer_widgets.schema.lens import WhatIfView
 from explorer_widgets.schema.marks import MarkView
 
-PinKind = Literal["waits", "levels", "blocked", "contest"]
+PinKind = Literal["waits", "levels", "blocked", "contest", "more"]
 
 
 class PinView(TypedDict):
@@ -22,7 +22,7 @@ class PinView(TypedDict):
     box: list[float]
     """The x and y of its middle, its width and its height."""
     leader: list[MarkView]
-    """The line to the nearest plate."""
+    """The line to the nearest plate; empty if the pin is on the line that it is about."""
     marks: list[MarkView]
     """Around its middle; as large on the screen as in the picture, or larger."""
     small: list[MarkView]

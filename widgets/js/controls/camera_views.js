@@ -18,7 +18,7 @@ const LINE_MARGIN = 4;
 const [NARROW, ZOOM_WIDTH] = [640, 44];
 const MIN_SCALE = 0.005;
 /** Above this scale all of a picture is legible, and its boxes are large enough to be clicked. */
-const LEGIBLE = 0.42;
+const LEGIBLE = 0.36;
 /** Below the first scale plates are scrolled, not shrunk, but drawn at the second one, if they are not too wide. */
 const [SHRUNK_PLATES, LEGIBLE_PLATES] = [0.28, 0.45];
 /** Of plates that are shown with a close-up below them, the whole is of interest, down to this scale. */

@@ -4,7 +4,7 @@ import { believe, dream } from "../living/beliefs.js";
 import { drawn } from "../living/leaves.js";
 import { completed, readModel } from "../living/model.js";
 import { isTurned, tilesOf } from "../living/paint.js";
-import { cellWords } from "../living/words.js";
+import { cellWords, nearestOf } from "../living/words.js";
 import { matchesMedia } from "../shared/theme.js";
 
 /**
@@ -59,7 +59,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     const example = life.examples[Math.min(2, life.examples.length - 1)];
     const [, height, width] = life.image;
     const known = Math.ceil(height * (1 - HIDDEN)) * width;
-    return life.variables.map((_, v) => (example && v % (height * width) < known ? example.x[v] : null));
+    return evidenceOf(life, example?.x ?? []).map((x, v) => (v % (height * width) < known ? x : null));
   }
 
   /** Ask for the weights if they are not there: a page has them, but reads them last. */
@@ -72,7 +72,7 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     tiles.clear();
     learned.clear();
     dreamt = life && !life.missing ? dream(life) : null;
-    store.set({ life, believed: null, evidence: [], epoch: bestOf(life) });
+    store.set({ life, believed: null, evidence: [], row: [], epoch: bestOf(life) });
     if (life && dreamt) observe(first(life));
     else if (!life) later();
   }
@@ -127,10 +127,11 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   /** The value that a stroke gives to a variable. @param {number} variable @param {number} share @param {boolean} erases @returns {number | null} */
   function strokeValue(variable, share, erases) {
     const { image, variables } = /** @type {Model} */ (state.life);
-    const { states, span } = variables[variable];
+    const own = variables[variable];
+    const { states, span } = own;
     if (erases || (image.length && state.brush === "unknown")) return null;
-    if (image.length) return state.brush === "ink" ? span[1] : span[0];
-    return states ? Math.min(states - 1, Math.floor(share * states)) : span[0] + share * (span[1] - span[0]);
+    if (image.length) return nearestOf(own, state.brush === "ink" ? span[1] : span[0]);
+    return nearestOf(own, states ? Math.floor(share * states) : span[0] + share * (span[1] - span[0]));
   }
 
   /** Begin a stroke, if there is an input at the pointer; a value that is picked again is forgotten. @param {Spot} spot @returns {boolean} */
@@ -254,8 +255,8 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     /** Observe a value of a variable, or forget it. @param {number} variable @param {number | null} value */
     set(variable, value) {
       stop();
-      const { states } = /** @type {Model} */ (state.life).variables[variable];
-      put(variable, value !== null && states ? Math.min(states - 1, Math.max(0, Math.round(value))) : value);
+      const own = /** @type {Model} */ (state.life).variables[variable];
+      put(variable, value === null ? null : nearestOf(own, value));
     },
     /** The pictures of what a layer mixes. @param {number} at its position */
     mixed: (at) => /** @type {Dream} */ (dreamt).mixed[at],
@@ -285,11 +286,15 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
     pick(number) {
       stop();
       const x = state.life?.examples[number]?.x;
-      if (x) observe([...x]);
+      if (x && state.life) observe(evidenceOf(state.life, x));
     },
   };
 }
 /** @typedef {ReturnType<typeof makeLiving>} Living */
+
+/** An example as evidence, of the variables that a layer reads. @param {Model} life @param {number[]} x @returns {Evidence} */
+const evidenceOf = ({ variables }, x) =>
+  variables.map((variable, at) => (variable.isRead && at < x.length ? nearestOf(variable, x[at]) : null));
 
 /** The position of the epoch with the fewest bits, whose weights are shown at first. @param {Model | null} life */
 function bestOf(life) {

@@ -6,7 +6,7 @@ import { asDict, dictOf, like, list, number, text } from "../shared/reading.js";
 
 /**
  * @typedef {{kind: string, inputs: number[], units: number, at: number, variables: number[], reads: number[], edges: number[]}} Layer
- * @typedef {{name: string, states: number, span: number[], labels: string[], zero: number, unit: number}} Variable
+ * @typedef {{name: string, states: number, span: number[], labels: string[], zero: number, unit: number, isInteger: boolean, isRead: boolean}} Variable  `isRead`: by a layer
  * @typedef {{missing: string, note: string, image: number[], variables: Variable[], layers: Layer[], root: number,
  *   cells: Map<string, number>, numbers: Float64Array, examples: {label: string, x: number[]}[],
  *   epochs: {epoch: number, bits: number, numbers: Float64Array}[]}} Model  `epochs`: its numbers while it learned
@@ -15,7 +15,7 @@ import { asDict, dictOf, like, list, number, text } from "../shared/reading.js";
  */
 
 const readLayer = like({ kind: "", inputs: [0], units: 0, at: 0, variables: [0], reads: [0], edges: [0] });
-const readVariable = like({ name: "", states: 0, span: [0], labels: [""], zero: 0, unit: 1 });
+const readVariable = like({ name: "", states: 0, span: [0], labels: [""], zero: 0, unit: 1, isInteger: false });
 const readExample = like({ label: "", x: [0] });
 const readAll = like({
   missing: "",
@@ -111,7 +111,10 @@ export function readModel(value) {
   const raw = asDict(value);
   if (!Object.keys(raw).length) return null;
   const cells = new Map(Object.entries(dictOf(number)(raw.cells)));
-  const read = readAll(raw);
+  const found = readAll(raw);
+  const known = new Set(found.layers.flatMap(({ variables }) => variables));
+  const variables = found.variables.map((variable, at) => ({ ...variable, isRead: known.has(at) }));
+  const read = { ...found, variables };
   const none = { ...read, cells, numbers: new Float64Array(0), epochs: [] };
   if (read.missing) return none;
   const numbers = readNumbers(raw);
@@ -244,7 +247,7 @@ export function densities(model, variable, evidence, units, points) {
 
 /** Numbers from 0 to 1 that are the same each time. @param {number} seed */
 export function repeatable(seed) {
-  let state = seed + 1;
+  let state = ((seed + 1) * 48_271 ** 2) % 2_147_483_647; // the first numbers of small states are all small
   return () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
 }
 

@@ -5,19 +5,34 @@ import { marginal } from "./model.js";
 /** @import { Belief } from "./beliefs.js" */
 /** @import { Evidence, Model, Units, Variable } from "./model.js" */
 
+/** Of the span of a real variable, one this small a part is not told apart. */
+const PARTS = 500;
+/** Smaller numbers, and larger ones whose last digits do not count, are written with a power of ten. */
+const [LEAST, MOST] = [1e-6, 1e9];
+/** Larger numbers are not exact, and nobody needs more digits than these. */
+const [EXACT, MAX_DIGITS] = [2 ** 53, 17];
+
 /** A number without digits that nobody needs. @param {number} value @param {number} step the smallest difference that counts */
 function rounded(value, step) {
+  const size = Math.abs(value);
   const digits = Math.min(20, Math.max(0, Math.ceil(-Math.log10(step || 1))));
+  const isLarge = size >= EXACT || (size >= MOST && step >= 1_000);
+  if (value !== 0 && Number.isFinite(value) && (isLarge || (size < LEAST && step < LEAST))) {
+    const counted = Math.ceil(Math.log10(size / step)) + 1;
+    return Number(value.toPrecision(Math.min(MAX_DIGITS, Math.max(1, counted)))).toExponential();
+  }
   return Number(value.toFixed(digits)).toLocaleString("en-US", { maximumFractionDigits: digits });
 }
 
-/** Of the span of a real variable, one this small a part is not told apart. */
-const PARTS = 500;
+/** The smallest difference of two numbers in the table that a picture tells apart. @param {Variable} variable */
+const partOf = ({ span, unit }) => (unit * (span[1] - span[0])) / PARTS;
 
 /** A value of a variable: the name of a category, or the number in the table. @param {Variable} variable @param {number} x */
-export function valueWords({ labels, states, span, zero, unit }, x) {
+export function valueWords(variable, x) {
+  const { labels, states, unit, isInteger } = variable;
   if (labels[x] !== undefined) return labels[x];
-  return rounded(zero + unit * x, states ? unit : (unit * (span[1] - span[0])) / PARTS);
+  const cell = cellOf(variable, x);
+  return isInteger ? rounded(Math.round(cell), 1) : rounded(cell, states ? unit : partOf(variable));
 }
 
 /** The number in the table. @param {Variable} variable @param {number} x */
@@ -25,9 +40,34 @@ export const cellOf = ({ zero, unit }, x) => zero + unit * x;
 /** The value of a number in the table. @param {Variable} variable @param {number} cell */
 export const valueOf = ({ zero, unit }, cell) => (cell - zero) / unit;
 
-/** How much larger the log-density of observed values is than that of the numbers in the table. @param {Model} model @param {Evidence} evidence */
-export const logScale = ({ variables }, evidence) =>
-  variables.reduce((sum, { states, unit }, at) => sum + (evidence[at] === null || states ? 0 : Math.log(unit)), 0);
+/** The nearest value that a variable may have. @param {Variable} variable @param {number} x */
+export function nearestOf(variable, x) {
+  if (variable.states) return Math.min(variable.states - 1, Math.max(0, Math.round(x)));
+  return variable.isInteger ? valueOf(variable, Math.round(cellOf(variable, x))) : x;
+}
+
+/** How much larger the log-density of the values of a row is than that of the numbers in the table. @param {Model} model @param {Evidence} row */
+export const logScale = ({ variables }, row) =>
+  variables.reduce((sum, { states, unit }, at) => sum + (row[at] === null || states ? 0 : Math.log(unit)), 0);
+
+/** More values than these are not told apart one by one if they are numbers. */
+const MAX_VALUES = 12;
+
+/**
+ * What an unknown variable probably is: the likeliest category, or the mean of a number; null if nothing is possible.
+ * @param {Variable} variable @param {Float64Array} shares of `marginal` @param {boolean} isPossible
+ * @returns {{x: number, words: string} | null}
+ */
+export function guessOf(variable, shares, isPossible) {
+  if (!isPossible) return null;
+  const { labels, states } = variable;
+  if (labels.length || (states && states <= MAX_VALUES)) {
+    const x = shares.indexOf(Math.max(...shares));
+    return { x, words: `probably ${valueWords(variable, x)}, ${Math.round(100 * shares[x])} %` };
+  }
+  const x = states ? shares.reduce((sum, share, value) => sum + share * value, 0) : shares[0];
+  return { x, words: `about ${rounded(cellOf(variable, x), partOf(variable))}` };
+}
 
 /**
  * What is known of a variable.
@@ -37,13 +77,8 @@ function variableWords(model, variable, { evidence, row, units }) {
   const own = model.variables[variable];
   const x = row[variable];
   if (x !== null) return `${own.name} = ${valueWords(own, x)}, ${evidence[variable] === null ? "sampled" : "observed"}`;
-  const shares = marginal(model, variable, row, units);
-  if (!own.labels.length && (!own.states || own.states > 12)) {
-    const mean = own.states ? shares.reduce((sum, share, value) => sum + share * value, 0) : shares[0];
-    return `${own.name}: about ${rounded(cellOf(own, mean), (own.unit * (own.span[1] - own.span[0])) / PARTS)}, unknown`;
-  }
-  const best = shares.indexOf(Math.max(...shares));
-  return `${own.name}: probably ${valueWords(own, best)}, ${Math.round(100 * shares[best])} %`;
+  const guess = guessOf(own, marginal(model, variable, row, units), units[model.root][0] > 0);
+  return `${own.name}: ${guess?.words ?? "impossible"}`;
 }
 
 /** More variables of a cell are not named. */

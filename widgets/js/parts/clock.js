@@ -15,7 +15,7 @@ import { laneClass } from "../shared/lanes.js";
 
 const WIDTH = 1000;
 /** The height of a lane, and the least of its thick stairs, in pixels; these are so many times as high as a faint one. */
-const [HEIGHT, STRONG, TIMES] = [18, 9, 4];
+const [HEIGHT, STRONG, TIMES] = [15, 8, 4];
 /** Calls narrower than this are drawn without gaps between them. */
 const MIN_CALL = 2.5;
 
@@ -100,8 +100,8 @@ function blocksPath(x, size, calls, y, height) {
 }
 
 export const STYLE = `
-.ce-clock{flex:1 1 480px;min-width:0;display:grid;grid-template-columns:fit-content(34%) minmax(80px,1fr) auto;gap:3px 10px;align-items:center;font-size:12.5px}
-.ce-clock>span{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.ce-clock{flex:1 1 320px;min-width:0;display:grid;grid-template-columns:fit-content(34%) minmax(80px,1fr) auto;gap:3px 10px;align-items:center;font-size:12.5px}
+.ce-clock>span{line-height:${HEIGHT}px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .ce-clock-name{color:var(--ce-muted)}
 .ce-clock-name b{color:var(--ce-fg);font-weight:600}
 .ce-track{position:relative;height:${HEIGHT}px;background:var(--ce-soft)}

@@ -1,7 +1,7 @@
 /** The variables of a living circuit that is no image: how probable each value is, before and given what is observed. */
 
 import { densities, marginal } from "../living/model.js";
-import { valueWords } from "../living/words.js";
+import { guessOf, valueWords } from "../living/words.js";
 import { isAlive } from "./state.js";
 
 /** @import { Variable } from "../living/model.js" */
@@ -60,6 +60,9 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
     return (before.heights[variable] ??= heightsOf(variable, own, true));
   }
 
+  /** Whether what is given has a probability. */
+  const isPossible = () => state.believed !== null && state.believed.log > -Infinity;
+
   /** Whether a variable is known, and how. @param {number} variable */
   function givenOf(variable) {
     const x = state.row[variable] ?? null;
@@ -89,7 +92,7 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
         const shares = marginal(life, variable, row, believed.units);
         for (const { button, share, words, value } of buttons) {
           const [isGiven, isObserved] = [x === value, state.evidence[variable] === value];
-          const said = isGiven ? how : `${Math.round(100 * shares[value])} %`;
+          const said = isGiven ? how : isPossible() ? `${Math.round(100 * shares[value])} %` : "–";
           share.textContent = isObserved ? "✓" : said;
           button.setAttribute("aria-pressed", String(isObserved));
           button.setAttribute("aria-label", `${own.name} = ${words}, ${said}`);
@@ -137,7 +140,7 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
     const ends = h(
       "div",
       { class: "ce-curve-ends", "aria-hidden": "true" },
-      ...span.map((end) => h("span", { text: valueWords(own, end) })),
+      ...span.map((end) => h("span", { text: valueWords(own, end), title: valueWords(own, end) })),
     );
     return {
       elements: [
@@ -148,42 +151,43 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
       draw() {
         const { x, how } = givenOf(variable);
         const isKnown = x !== null;
-        const heights = isKnown ? null : heightsOf(variable, own, false);
+        const heights = isKnown || !isPossible() ? null : heightsOf(variable, own, false);
         const first = priorOf(variable, own);
         const top = Math.max(1e-300, ...first, ...(heights ?? []));
         prior.setAttribute("d", pathOf(first, top, states > 0));
         now.setAttribute("d", heights ? pathOf(heights, top, states > 0) : "");
-        const at = isKnown ? partAt(x) : partAt(meanOf(variable, own));
+        const guess = isKnown ? null : guessed(variable, own);
+        const at = Math.min(most, Math.max(0, partAt(x ?? guess?.x ?? span[0])));
         const place = (WIDTH * (states ? at + 0.5 : at)) / (states ? states : PARTS);
         for (const end of ["x1", "x2"]) mark.setAttribute(end, String(place));
-        mark.setAttribute("class", `ce-curve-mark${isKnown ? "" : " ce-curve-mean"}`);
-        slider.value = String(Math.min(most, Math.max(0, Math.round(at))));
-        const shown = valueWords(own, states && !isKnown ? Math.round(at) : isKnown ? x : valueAt(at));
-        words.textContent = isKnown ? `= ${shown}, ${how}` : `about ${shown}`;
-        slider.setAttribute("aria-valuetext", isKnown ? `${shown}, ${how}` : `unknown, about ${shown}`);
+        mark.setAttribute("class", `ce-curve-mark${isKnown ? "" : guess ? " ce-curve-mean" : " ce-curve-none"}`);
+        slider.value = String(Math.round(at));
+        const shown = isKnown ? `${valueWords(own, x)}, ${how}` : (guess?.words ?? "impossible");
+        words.textContent = isKnown ? `= ${shown}` : shown;
+        words.setAttribute("title", words.textContent);
+        slider.setAttribute("aria-valuetext", guess ? `unknown, ${shown}` : shown);
         forget.hidden = how !== "observed";
       },
     };
   }
 
-  /** The mean of an unknown number. @param {number} variable @param {Variable} own */
-  function meanOf(variable, { states }) {
+  /** What an unknown variable probably is. @param {number} variable @param {Variable} own */
+  function guessed(variable, own) {
     const { life, believed, row } = state;
-    if (!life || !believed) return 0;
-    const shares = marginal(life, variable, row, believed.units);
-    return states ? shares.reduce((sum, share, value) => sum + share * value, 0) : shares[0];
+    return life && believed && guessOf(own, marginal(life, variable, row, believed.units), isPossible());
   }
 
   /** @param {Variable[]} variables */
   function build(variables) {
     made = variables;
-    const all = variables.map((own, variable) => (isListed(own) ? listed : curve)(variable, own));
+    const all = variables.flatMap((own, variable) =>
+      own.isRead ? [{ name: own.name, ...(isListed(own) ? listed : curve)(variable, own) }] : [],
+    );
     columns = all;
     element.replaceChildren(
-      ...all.map(({ elements }, variable) => {
-        const { name } = variables[variable];
-        return h("div", { class: "ce-column" }, h("b", { text: name, title: name }), ...elements);
-      }),
+      ...all.map(({ name, elements }) =>
+        h("div", { class: "ce-column" }, h("b", { text: name, title: name }), ...elements),
+      ),
     );
   }
 
@@ -192,7 +196,7 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
     reads: /** @type {const} */ (["life", "alive", "believed", "row", "options", "view"]),
     draw() {
       const { life } = state;
-      const count = life?.variables.length ?? 0;
+      const count = life?.variables.filter(({ isRead }) => isRead).length ?? 0;
       element.hidden = !isAlive(state) || !life || life.image.length > 0 || count > MAX_VARIABLES;
       if (element.hidden || !life) return;
       if (made !== life.variables) build(life.variables);
@@ -216,7 +220,10 @@ export const STYLE = `
 .ce-curve-now{fill:var(--ce-changedFill);stroke:var(--ce-accent);stroke-width:1.5;vector-effect:non-scaling-stroke}
 .ce-curve-mark{stroke:var(--ce-accent);stroke-width:3;vector-effect:non-scaling-stroke}
 .ce-curve-mean{stroke-width:1;stroke-dasharray:1 2}
+.ce-curve-none{stroke:none}
+.ce-curve-words{overflow:hidden;text-overflow:ellipsis}
 .ce-root .ce-curve input{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:crosshair}
 .ce-curve:has(input:focus-visible){outline:2px solid var(--ce-accent);outline-offset:2px}
-.ce-curve-ends{display:flex;justify-content:space-between;color:var(--ce-muted);font-size:12px}
+.ce-curve-ends>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.ce-curve-ends{display:flex;justify-content:space-between;gap:6px;color:var(--ce-muted);font-size:12px}
 `;

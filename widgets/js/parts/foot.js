@@ -10,16 +10,17 @@ import { actionButtons } from "./strip.js";
  * @import { Changed } from "./state.js"
  */
 
-/** How many there are of each kind: an outline may stand for many matches. @param {Hull[]} hulls */
+/** How many there are of each kind, and how many outlines stand for them. @param {Hull[]} hulls */
 export function countHulls(hulls) {
   /** @type {Map<string, number>} */
   const counts = new Map();
-  for (const { kind, lens } of hulls) counts.set(kind, (counts.get(kind) || 0) + (lens?.count || 1));
+  for (const { kind, count } of hulls) counts.set(kind, (counts.get(kind) || 0) + count);
   const words = [...counts].map(([kind, count]) => {
     const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
-    return `${count} ${name || kind}`;
+    return `${count.toLocaleString("en-US")} ${name || kind}`;
   });
-  return words.join(", ");
+  const isShared = hulls.some(({ count }) => count > 1);
+  return words.join(", ") + (isShared ? ` in ${hulls.length} ${hulls.length === 1 ? "outline" : "outlines"}` : "");
 }
 
 /** @param {import("../graph.js").Page} page */
@@ -90,7 +91,7 @@ export function makeFoot({ ui, store: { state }, saving: { request }, pager }) {
 export const STYLE = `
 .ce-bottom{display:flex;flex:none;flex-wrap:wrap;align-items:center;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
-.ce-bottom:has(>.ce-choosing:not(:empty)){flex-wrap:nowrap;min-height:48px}
+.ce-bottom:has(>.ce-choosing:not(:empty)){flex-wrap:nowrap;min-height:40px}
 .ce-bottom>.ce-choosing:not(:empty)~.ce-foot{flex-shrink:2;min-width:200px}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:3px 12px;min-height:30px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}

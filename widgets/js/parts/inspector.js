@@ -133,8 +133,6 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
 
   /** Open the inspector at a section, for its button and its key. @param {string} name */
   function openSection(name) {
-    // A host that answers has all patterns to choose from.
-    if (name === "why-not" && list(state.options.requests).includes(name)) return request(name);
     if (isDrawer(state)) store.set({ showSide: true });
     for (const child of body.childNodes) {
       if (child.getAttribute?.("data-name") !== name) continue;

@@ -7,10 +7,13 @@ import { boxOf, isAsking, isPresenting } from "./state.js";
 
 /** @import { Box } from "../picture/types.js" */
 
-/** The side of the picture of a unit, and the space between two, in pixels. */
-const [SIDE, SPACE, LABEL] = [52, 8, 18];
+/** The side of the picture of a unit, also in a low window, the space between two, and the height of its share, in pixels. */
+const [LARGE, SMALL, SPACE, LABEL] = [52, 36, 6, 16];
+/** The height of a low window. */
+const LOW = 800;
 /** Bits of evidence with a sample of their line in the legend. */
 const SAMPLES = [0, 1, 3];
+const NO_LIMITS = { states: 0, zero: 0, isInteger: false };
 const COLUMN_WORDS = "Click a curve or a value to observe it: the others follow. Dashed: without what is observed.";
 /** @type {[import("../controls/living.js").Brush, string, string][]} */
 const BRUSHES = [
@@ -40,7 +43,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   const painting = h("div", { class: "ce-group", role: "group", "aria-label": "Paint with" }, brushes);
   const forgetHalf = textButton("Forget the lower half", () => living.forget(0.5));
   const picks = h("div", { class: "ce-group" });
-  const which = h("select", { "aria-label": "Variable" });
+  const which = h("select", { "aria-label": "Variable", onchange: guard(() => limit()) });
   const given = h("input", {
     type: "number",
     step: "any",
@@ -82,7 +85,6 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     forgetHalf,
     picks,
     observing,
-    lines,
   );
   const element = h(
     "section",
@@ -91,8 +93,20 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     epochs.element,
     columns.element,
     h("div", { class: "ce-living-words" }, said, note),
-    strip,
+    h("div", { class: "ce-living-words" }, strip, lines),
   );
+
+  /** Let the page refuse a value that the variable cannot have. */
+  function limit() {
+    const { states, zero, isInteger } = state.life?.variables[Number(which.value)] ?? NO_LIMITS;
+    for (const [name, end] of [
+      ["min", zero],
+      ["max", zero + states - 1],
+    ])
+      if (states) given.setAttribute(name, String(end));
+      else given.removeAttribute(name);
+    given.setAttribute("step", states || isInteger ? "1" : "any");
+  }
 
   /** The examples that are drawn. */
   let drawn = /** @type {import("../living/model.js").Model["examples"] | null} */ (null);
@@ -109,11 +123,12 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     );
     picks.hidden = !examples.length;
     painting.hidden = forgetHalf.hidden = !life?.image.length;
-    const numbers = (life?.variables ?? []).flatMap(({ name, labels }, variable) =>
-      labels.length ? [] : [h("option", { value: variable, text: name })],
+    const numbers = (life?.variables ?? []).flatMap(({ name, labels, isRead }, variable) =>
+      labels.length || !isRead ? [] : [h("option", { value: variable, text: name })],
     );
     which.replaceChildren(...numbers);
     observing.hidden = !numbers.length;
+    limit();
     drawLines();
   }
 
@@ -126,9 +141,9 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
           {},
           s(
             "svg",
-            { width: 26, height: 14, "aria-hidden": "true" },
+            { width: 20, height: 14, "aria-hidden": "true" },
             s("line", {
-              ...{ x1: 0, x2: 26, y1: 7, y2: 7, stroke: "currentColor" },
+              ...{ x1: 0, x2: 20, y1: 7, y2: 7, stroke: "currentColor" },
               ...{ "stroke-width": lineWidth(bits), "stroke-opacity": lineAlpha(bits) },
             }),
           ),
@@ -160,21 +175,22 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.hidden = said.hidden = !found;
     if (!life || !believed || !shown?.box || !found || !pen) return;
     const { pictures } = living.mixed(found.at);
-    const [room, pitch] = [state.width || 800, SIDE + SPACE]; // the width of the strip would be measured at each stroke
+    const side = globalThis.innerHeight < LOW ? SMALL : LARGE;
+    const [room, pitch] = [state.width || 800, side + SPACE]; // the width of the strip would be measured at each stroke
     const fitted = Math.min(pictures.length, Math.max(1, Math.floor((room - 24) / pitch)));
     const [many, noun] = [found.belief.variables.length, life.image.length ? "pixel" : "variable"];
     const over = many === 1 ? `this ${noun}` : `${found.at === life.root ? "all " : ""}${many} ${noun}s`;
     const name = found.at === life.root ? "The root" : `${shown.box.title} #${shown.layer}`;
     const units = `${pictures.length.toLocaleString("en-US")} ${pictures.length === 1 ? "unit" : "units"}`;
     said.textContent =
-      `${name} ${found.isMixture ? "mixes" : "has"} ${units}, each a distribution over ${over}: what it has learned, ` +
-      "and how much of it explains what is observed" +
+      `${name} ${found.isMixture ? "mixes" : "has"} ${units} over ${over}: what each has learned, and its share` +
       (fitted < pictures.length ? ` (the ${fitted} largest shares)` : "");
     const ratio = globalThis.devicePixelRatio || 1;
     strip.width = ratio * fitted * pitch;
-    strip.height = ratio * (SIDE + LABEL);
+    strip.height = ratio * (side + LABEL);
     strip.style.width = `${fitted * pitch}px`;
-    strip.setAttribute("aria-label", said.textContent);
+    strip.style.height = `${side + LABEL}px`;
+    for (const name of ["aria-label", "title"]) strip.setAttribute(name, said.textContent);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { fill } = paintOf(shown.box, palette);
     const tiles = isCellTurned(shown.box, shown.layer, many, life.image) ? turned(found.tiles) : found.tiles;
@@ -182,7 +198,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     if (fitted < pictures.length) order.sort((a, b) => found.belief.shares[b] - found.belief.shares[a]);
     order.slice(0, fitted).forEach((unit, place) => {
       const share = found.belief.shares[unit];
-      const area = { x: place * pitch + 1, y: 1, w: SIDE, h: SIDE };
+      const area = { x: place * pitch + 1, y: 1, w: side, h: side };
       pen.globalAlpha = 0.35 + 0.65 * Math.min(1, 3 * share);
       paintTiles(pen, palette, fill, area, pictures[unit], tiles);
       pen.globalAlpha = 1;
@@ -194,18 +210,19 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
       pen.font = "12px sans-serif";
       pen.textAlign = "center";
       pen.textBaseline = "top";
-      pen.fillText(`${Math.round(100 * share)} %`, area.x + SIDE / 2, SIDE + 4);
+      pen.fillText(`${Math.round(100 * share)} %`, area.x + side / 2, side + 4);
     });
   }
 
   function drawControls() {
     const { life, believed, evidence, row, brush, sampling } = state;
     const [observed, filled] = [evidence, row].map((all) => all.filter((one) => one !== null).length);
-    const log = life ? (believed?.log ?? 0) - logScale(life, evidence) : 0;
+    const log = life ? (believed?.log ?? 0) - logScale(life, row) : 0;
     value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
     const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
     const noun = life?.image.length ? "pixels" : "variables";
-    known.textContent = `${observed} of ${evidence.length} ${noun} observed${rest}`;
+    const count = life?.variables.filter(({ isRead }) => isRead).length ?? 0;
+    known.textContent = `${observed} of ${count} ${noun} observed${rest}`;
     for (const button of brushes)
       button.setAttribute("aria-pressed", String(button.getAttribute("data-brush") === brush));
   }
@@ -262,16 +279,18 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
 }
 
 export const STYLE = `
-.ce-living{flex:none;display:flex;flex-direction:column;gap:4px;padding:6px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-living{flex:none;display:flex;flex-direction:column;gap:4px;max-height:max(180px,32vh);overflow-y:auto;padding:6px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-living-row{display:flex;flex-wrap:wrap;align-items:center;gap:6px 12px}
 .ce-living-value{min-width:150px;display:flex;flex-direction:column}
 .ce-living-value b{font-size:18px;font-variant-numeric:tabular-nums;line-height:1.2}
 .ce-living-value span,.ce-living-note,.ce-living-lines{color:var(--ce-muted);font-size:12.5px}
-.ce-living-lines{display:flex;gap:12px;align-items:center;margin-left:auto}
+.ce-living-lines{display:flex;gap:8px;align-items:center;margin-left:auto}
 .ce-living-lines span{display:inline-flex;gap:4px;align-items:center;white-space:nowrap}
 .ce-root input.ce-living-given{width:72px;height:28px;padding:0 6px;font:inherit;color:inherit;background:var(--ce-panel);border:1px solid var(--ce-control);border-radius:6px}
 .ce-living-dotted{border:1.5px dotted var(--ce-accent);padding:0 5px}
-.ce-living-words{display:flex;flex-wrap:wrap;justify-content:space-between;gap:2px 16px}
+.ce-living-words{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:2px 16px}
 .ce-living-said,.ce-living-note{margin:0;font-size:12.5px}
-.ce-living-units{height:70px;max-width:100%;align-self:flex-start}
+.ce-living>*{flex:none}
+.ce-living-units{max-width:100%}
+@media (max-height:${LOW - 1}px){.ce-living-said{display:none}}
 `;

@@ -96,7 +96,8 @@ export function makeStage(page) {
       pane.title.textContent = twins || !title ? (index ? "After" : "Before") : title;
       const words = [title, note].filter(Boolean).join(". ");
       pane.scene.list.setAttribute("aria-label", `Graph, ${boxes.length} boxes. ${words}`);
-      lasts = pane.scene.show(picture, from[index] || from[0] || new Map()) || MOVE_MS;
+      const shownTitle = pane.title.hidden ? "" : pane.title.textContent;
+      lasts = pane.scene.show(picture, from[index] || from[0] || new Map(), shownTitle) || MOVE_MS;
     });
     const { picture } = state;
     empty.hidden = Boolean(picture && picture.boxes.length);
@@ -190,6 +191,7 @@ export const STYLE = `
 .ce-view+.ce-view{border-left:2px solid var(--ce-line)}
 .ce-view.ce-dragging{cursor:grabbing}
 .ce-view-title{position:absolute;left:10px;top:8px;padding:1px 8px;border-radius:5px;background:var(--ce-panel);border:1px solid var(--ce-line);font-weight:600;font-size:12px;pointer-events:none}
+.ce-score~.ce-view-title{top:3px;padding:0 8px}
 .ce-stage{position:absolute;inset:0;display:block;overflow:hidden}
 .ce-root canvas.ce-canvas{position:absolute;inset:0;width:100%;height:100%;display:block}
 .ce-empty{position:absolute;inset:0;display:flex;flex-direction:column;align-items:center;justify-content:center;gap:10px;padding:24px;text-align:center;color:var(--ce-muted);pointer-events:none}

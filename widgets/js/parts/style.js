@@ -6,7 +6,7 @@ import { STYLE as PLATES } from "../plates/labels.js";
 import { STYLE as ATTEMPTS } from "../plates/attempt.js";
 import { STYLE as LINKS } from "../plates/links.js";
 import { STYLE as PINS } from "../plates/pins.js";
-import { STYLE as TRIED } from "./attempt.js";
+import { STYLE as TRIED } from "./attempt_caption.js";
 import { STYLE as PORTS } from "../plates/ports.js";
 import { STYLE as SCORE } from "../score/words.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
@@ -43,8 +43,8 @@ const SCENES = `
 .ce-box{cursor:pointer}
 .ce-root text.ce-name{font-size:1px;fill:transparent;pointer-events:none}
 .ce-title{font-size:calc(12.5px*var(--ce-near,1));font-weight:600}
-.ce-detail{font-size:calc(11px*var(--ce-near,1));opacity:.86}
-.ce-far-title{font-size:calc(18px*var(--ce-away,1));font-weight:600;display:none}
+.ce-detail{font-size:calc(11px*var(--ce-near,1))}
+.ce-far-title{font-weight:600;display:none}
 .ce-symbol path,.ce-big-symbol path{fill:none;stroke-width:1.7;stroke-linecap:round;stroke-linejoin:round}
 .ce-disc{stroke-width:.8;stroke-opacity:.28}
 .ce-big-symbol{display:none}

@@ -293,7 +293,7 @@ const ROOM = 0.6;
 
 export const STYLE = `
 .ce-timeline{position:relative;flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
-.ce-run-side{display:flex;flex-direction:column;align-items:flex-end;font-size:12px;line-height:16px;color:var(--ce-muted)}
+.ce-run-side{display:flex;flex:0 1 max-content;flex-wrap:wrap;justify-content:flex-end;align-items:center;gap:0 8px;font-size:12px;line-height:16px;color:var(--ce-muted)}
 .ce-root .ce-run-side button{height:24px;color:var(--ce-fg)}
 .ce-run-missing{flex:1 0 100%;color:var(--ce-muted);font-size:12.5px}
 .ce-run-missing:empty{display:none}

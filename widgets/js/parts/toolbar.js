@@ -32,10 +32,9 @@ export function makeToolbar({
     const draw = () => {
       const names = offered(name, choices(option, words));
       element.hidden = names.length < 2 || (name === "colour_by" && Boolean(state.picture?.score));
-      if (select.getAttribute("data-names") !== `${names.join(" ")} ${isOfPlates()}`) {
-        select.setAttribute("data-names", `${names.join(" ")} ${isOfPlates()}`);
-        const wordsOf = (/** @type {string} */ value) => (value === "change" && isOfPlates() ? "kind" : words[value]);
-        select.replaceChildren(...names.map((value) => h("option", { value, text: wordsOf(value) || value })));
+      if (select.getAttribute("data-names") !== names.join(" ")) {
+        select.setAttribute("data-names", names.join(" "));
+        select.replaceChildren(...names.map((value) => h("option", { value, text: words[value] || value })));
       }
       const wanted = text(state.view[name], names[0]);
       select.value = names.includes(wanted) ? wanted : names[0];
@@ -48,13 +47,13 @@ export function makeToolbar({
   const isUnmeasured = () =>
     !state.steps.some(({ frame }) => Object.keys(frame?.times ?? {}).some((lane) => !isRecorded(lane)));
 
-  /** Plates have the colours of kinds either way; a graph of many boxes is not legible. @param {string} name @param {string[]} names */
+  /** `change` and `kind` are the same colours; a graph of many boxes is not legible. @param {string} name @param {string[]} names */
   function offered(name, names) {
     const chosen = text(state.view[name], names[0]);
     const isMany = (state.steps[state.step]?.layers ?? 0) > MAX_GRAPH;
     const hasValues = isOfPlates() && !state.steps[state.step]?.counted; // of layers, not of operators
     const excluded = [
-      name === "colour_by" && isOfPlates() && "kind",
+      name === "colour_by" && (chosen === "kind" ? "change" : "kind"),
       name === "colour_by" && !hasValues && "value",
       name === "group_by" && isMany && "none",
     ];

@@ -93,6 +93,7 @@ export const readMatch = like({
   nodes: [""],
   label: "",
   reason: "",
+  count: 1,
   outline: "",
   tag: pointOrNull,
 });

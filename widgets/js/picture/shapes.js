@@ -51,7 +51,7 @@ export const around = (box, pad) => ({
  * @param {Box} source @param {Box} target @returns {import("./types.js").Point[]}
  */
 export function facing(source, target) {
-  const flat = Math.abs(target.y - source.y) < (source.h + target.h) / 2;
+  const flat = Math.abs(target.x - source.x) >= (source.w + target.w) / 2;
   const way = Math.sign(flat ? target.x - source.x : target.y - source.y) || 1;
   return /** @type {[Box, number][]} */ ([
     [source, way],

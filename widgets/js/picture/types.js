@@ -37,7 +37,7 @@
  *   beliefs: import("../controls/living.js").Living["beliefOf"] | null}} Marks  `pins`: the one whose attempt is shown, and whether its cells close up; `beliefs`: what the layer of a cell believes; `layers`: those
  *   that were clicked in selected plates; `cell`: position of the cell at the pointer in
  *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows
- * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
+ * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>, title?: string): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,
  *   focus(id: string): void, places(): Map<string, Point>, canvasSvg?(): string,
  *   hit?(at: Point): Box | null, tipAt?(at: Point, target: any): string[] | null, actionOf?(target: any): {pair: string[], rect: Rect | null} | null, close(): void}} Scene  `list`: the list box; `hit`: the

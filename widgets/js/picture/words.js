@@ -21,7 +21,7 @@ const HULL_NAMED = {
 export const MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
 /** @type {Record<string, string>} */
 export const COLOUR_WORDS = {
-  change: "change",
+  change: "kind",
   kind: "kind",
   time: "time",
   memory: "bytes",
@@ -46,6 +46,13 @@ const growth = (size, k, most) =>
 /** How much larger words are drawn at a scale, so that they stay legible. @param {number} k */
 export const growthAt = (k) => ({ near: growth(TITLE, k, MAX_GROWTH), far: growth(FAR_TITLE, k, MAX_FAR_GROWTH) });
 
+/** As many of the first parts of a text as fit, or else a part of the first one. @param {string} words @param {string} between @param {number} size @param {number} room @param {boolean} [bold] */
+function fitting(words, between, size, room, bold = false) {
+  const parts = words.split(between);
+  while (parts.length > 1 && textWidth(parts.join(between), size, bold) > room) parts.pop();
+  return clip(parts.join(between), size, room, bold);
+}
+
 /**
  * The texts in a box and their positions; if there is no room for the title, there is still room for its number.
  * @param {Box} box @param {{near: number, far: number}} [grown]
@@ -56,18 +63,27 @@ export function wordsOf(box, { near, far } = { near: 1, far: 1 }) {
   const room = box.w - 38 - 2 * inset;
   const two = box.h >= 36 && box.detail !== "";
   /** @param {number} size @param {number} most */
-  const titled = (size, most) =>
-    box.numbered
-      ? `${clip(box.title, size, most - textWidth(` ${box.numbered}`, size, true), true)} ${box.numbered}`
-      : clip(box.title, size, most, true);
+  const titled = (size, most) => {
+    const after = box.numbered && ` ${box.numbered}`;
+    return fitting(box.title, " ", size, most - (after ? textWidth(after, size, true) : 0), true) + after;
+  };
+  const alone = box.w - 34 - inset;
+  const farSize = Math.max(
+    TITLE,
+    Math.min(FAR_TITLE * far, (FAR_TITLE * alone) / textWidth(first(box), FAR_TITLE, true)),
+  );
   return {
     left,
     two,
     title: titled(TITLE * near, room),
-    detail: two ? clip(box.detail, DETAIL * near, room) : "",
-    far: titled(FAR_TITLE * far, box.w - 34 - inset),
+    detail: two ? fitting(box.detail, ", ", DETAIL * near, room) : "",
+    far: titled(farSize, alone),
+    farSize,
   };
 }
+
+/** The first word of a title, or all of a numbered one. @param {Box} box */
+const first = ({ title, numbered }) => (numbered ? `${title} ${numbered}` : title.split(" ")[0]) || "x";
 
 /** The words at a plate in full: in the picture they may be cut. @param {Box} box */
 export const captionsOf = ({ plate }) => (plate ? [plate.calls, plate.news, plate.reads].filter(Boolean) : []);

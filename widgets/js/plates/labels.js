@@ -7,7 +7,7 @@ import { areaOf, baselineOf, cellsArea, meet, titleRooms } from "./titles.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
 
 /**
- * @import { Box } from "../picture/types.js"
+ * @import { Box, Rect } from "../picture/types.js"
  * @import { Make } from "../shared/elements.js"
  */
 
@@ -65,27 +65,31 @@ export function labelElement({ s }, box) {
 /**
  * Lay out the words of all plates for a scale.
  * @param {readonly Label[]} labels @param {number} k @param {number} least size of the text on the screen, in pixels
+ * @param {readonly Rect[]} lines that pass plates, part by part
  */
-export function layLabels(labels, k, least) {
+export function layLabels(labels, k, least, lines = []) {
   const rooms = titleRooms(
     labels.map(({ box }) => box),
     titleSize(k, least),
   );
   labels.forEach((label, at) => layLabel(label, rooms[at], k, least));
-  hideCovered(labels);
+  hideCovered(labels, lines);
 }
 
 /**
- * Leave out the lines below plates where the title of another one is: at a small scale there is no room for both.
- * @param {readonly Label[]} labels
+ * Leave out the words below plates where the title of another one is, and shapes and reads where a line is: at a small
+ * scale there is no room for both.
+ * @param {readonly Label[]} labels @param {readonly Rect[]} lines
  */
-function hideCovered(labels) {
+function hideCovered(labels, lines) {
   const titles = labels.flatMap(({ texts }) => (texts.length ? [{ title: texts[0], area: areaOf(texts[0]) }] : []));
   for (const { texts } of labels) {
     for (const text of texts.slice(1)) {
       if (!text.textContent) continue;
       const area = areaOf(text);
-      if (titles.some(({ title, area: other }) => title !== texts[0] && meet(area, other))) text.textContent = "";
+      const isStruck = text.getAttribute("class") === "ce-plate-line" && lines.some((line) => meet(area, line));
+      if (isStruck || titles.some(({ title, area: other }) => title !== texts[0] && meet(area, other)))
+        text.textContent = "";
     }
   }
 }

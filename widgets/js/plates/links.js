@@ -5,7 +5,7 @@ import { meet } from "./titles.js";
 import { PLATES, WORDS } from "./look.js";
 
 /**
- * @import { Link, Point, Rect } from "../picture/types.js"
+ * @import { Link, Pin, Point, Rect } from "../picture/types.js"
  * @import { Make } from "../shared/elements.js"
  */
 
@@ -70,6 +70,25 @@ export function layLink({ link, group, texts }, k, least, lit, taken) {
     text.setAttribute("y", y + LINE * size * (line + PLATES.ascent));
   });
   return free ? [areaAt(free)] : [];
+}
+
+/**
+ * Lay out all reasons, those first of links with a plate that is lit; a pin that was clicked lights its link without them.
+ * @param {readonly DrawnLink[]} links @param {number} k @param {number} least size of the text on the screen, in pixels
+ * @param {(plate: string) => boolean} isLit @param {Pin | undefined} pin
+ * @param {readonly Rect[]} taken areas of other words and of cells
+ */
+export function layLinks(links, k, least, isLit, pin, taken) {
+  const all = [...taken];
+  const [lit, others] = [true, false].map((on) =>
+    links.filter(({ link: { source, target } }) => (isLit(source.id) || isLit(target.id)) === on),
+  );
+  for (const one of lit) all.push(...layLink(one, k, least, true, all));
+  for (const one of others) all.push(...layLink(one, k, least, false, all));
+  if (pin?.kind !== "levels") return;
+  for (const { link, group } of links)
+    if (link.source.id === pin.nodes[0] && link.target.id === pin.nodes[1])
+      group.setAttribute("class", "ce-link ce-lit");
 }
 
 export const STYLE = `

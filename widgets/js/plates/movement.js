@@ -4,6 +4,7 @@
  */
 
 /**
+ * @import { Picture } from "../picture/types.js"
  * @import { Area, Cell } from "./cells.js"
  * @import { Shown } from "./paint.js"
  */
@@ -144,3 +145,15 @@ export const between = (a, b, e) => ({
   w: a.w + (b.w - a.w) * e,
   h: a.h + (b.h - a.h) * e,
 });
+
+/**
+ * The matches of a step on the plates of the picture before it, if that is what is drawn.
+ * @param {Picture} before @param {Picture} shown
+ */
+export function docked(before, shown) {
+  if (shown.step <= before.step) return [];
+  return shown.matches.flatMap(({ nodes, ...match }) => {
+    const boxes = nodes.flatMap((id) => before.byId.get(id) ?? []);
+    return boxes.length === nodes.length ? [{ ...match, boxes, lens: null }] : [];
+  });
+}

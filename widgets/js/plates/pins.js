@@ -15,7 +15,7 @@ const SIZE = 12;
 /** The least side of a button on the screen, in pixels. */
 const TARGET = 24;
 /** Words may come this near to a pin, in pixels of the screen. */
-const NEAR = 3;
+const NEAR = 2;
 
 /**
  * @param {Make} make @param {() => Palette} palette
@@ -28,8 +28,10 @@ export function makePins(make, palette, scene) {
   const under = s("g", { class: "ce-pin-lines", "aria-hidden": "true" });
   const over = s("g", { class: "ce-pins", "aria-hidden": "true" });
   const keys = h("div", { class: "ce-pin-keys" });
-  /** @type {{pin: Pin, note: any, small: any, group: any, lines: any, key: any, half: [number, number]}[]} */
+  /** @type {{pin: Pin, note: any, small: any, group: any, lines: any, key: any, x: number, half: [number, number]}[]} */
   let drawn = [];
+  /** The left and the right side of the picture. */
+  let sides = [-Infinity, Infinity];
 
   /** @param {Pin} pin */
   function draw(pin) {
@@ -46,7 +48,8 @@ export function makePins(make, palette, scene) {
       title: pin.reason,
       "aria-label": `${pin.text}: show why`,
     });
-    return { pin, note, small, group, lines, key, half: /** @type {[number, number]} */ ([pin.w / 2, pin.h / 2]) };
+    const half = /** @type {[number, number]} */ ([pin.w / 2, pin.h / 2]);
+    return { pin, note, small, group, lines, key, x: pin.x, half };
   }
 
   return {
@@ -55,8 +58,9 @@ export function makePins(make, palette, scene) {
     over,
     keys,
     /** @param {Picture} picture */
-    show({ pins }) {
+    show({ pins, extent: [left = -Infinity, , right = Infinity] }) {
       attempt.play(null, null, false);
+      sides = [left, right];
       drawn = pins.map(draw);
       under.replaceChildren(...drawn.map(({ lines }) => lines));
       over.replaceChildren(...drawn.map(({ group }) => group));
@@ -71,23 +75,25 @@ export function makePins(make, palette, scene) {
       /** @type {Rect[]} */
       const kept = [];
       for (const one of drawn) {
-        const { x, y, w, h: high } = one.pin;
+        const { y, w, h: high } = one.pin;
         const half = [(scale * w) / 2, (scale * high) / 2];
+        const x = Math.max(sides[0] + half[0], Math.min(sides[1] - half[0], one.pin.x));
         const area = { l: x - half[0], t: y - half[1], r: x + half[0], b: y + half[1] };
         const inner = { l: area.l + NEAR / k, t: area.t + NEAR / k, r: area.r - NEAR / k, b: area.b - NEAR / k };
         const isWhole = ![...taken, ...kept].some((other) => meet(inner, other));
         const side = Math.max(scale * 12, TARGET / 2 / k);
+        one.x = isWhole ? x : one.pin.x;
         one.half = isWhole ? [half[0], Math.max(half[1], TARGET / 2 / k)] : [side, side];
         one.note.setAttribute("visibility", isWhole ? "inherit" : "hidden");
         one.small.setAttribute("visibility", isWhole ? "hidden" : "inherit");
-        one.group.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
-        kept.push(isWhole ? area : { l: x - side, t: y - side, r: x + side, b: y + side });
+        one.group.setAttribute("transform", `translate(${one.x} ${y}) scale(${scale})`);
+        kept.push(isWhole ? area : { l: one.x - side, t: y - side, r: one.x + side, b: y + side });
       }
     },
     /** Put the buttons over the notes. @param {Camera} camera @param {number} width @param {number} height */
     place({ k, x, y }, width, height) {
-      for (const { pin, key, half } of drawn) {
-        const [left, top] = [(pin.x - half[0] - x) * k + width / 2, (pin.y - half[1] - y) * k + height / 2];
+      for (const { pin, key, x: middle, half } of drawn) {
+        const [left, top] = [(middle - half[0] - x) * k + width / 2, (pin.y - half[1] - y) * k + height / 2];
         key.setAttribute("style", `left:${left}px;top:${top}px;width:${2 * half[0] * k}px;height:${2 * half[1] * k}px`);
       }
     },
@@ -103,7 +109,7 @@ export function makePins(make, palette, scene) {
         key.setAttribute("aria-pressed", String(pin.id === tried));
         const isOther = tried && pin.id !== tried;
         for (const element of [lines, group]) element.setAttribute("opacity", isOther ? "0.25" : "1");
-        lines.childNodes[0].setAttribute("visibility", pin.id === tried ? "hidden" : "inherit");
+        lines.setAttribute("visibility", pin.id === tried && pin.cells.length > 1 ? "hidden" : "inherit");
       }
       for (const layer of [under, over]) layer.setAttribute("visibility", hidden ? "hidden" : "inherit");
       keys.hidden = hidden;

@@ -5,7 +5,7 @@ import { PLATES } from "./look.js";
 import { short } from "../picture/shapes.js";
 
 /**
- * @import { Box, Rect } from "../picture/types.js"
+ * @import { Box, Picture, Rect } from "../picture/types.js"
  * @import { DrawnHull } from "../scenes/svg.js"
  * @import { Label } from "./labels.js"
  */
@@ -51,6 +51,17 @@ export function titleRooms(boxes, size) {
     return isFree ? { x: (l + r) / 2, room: area.r - area.l } : { x: box.x, room };
   });
 }
+
+/** The parts of the lines that pass plates, and of those between plates that were nearly folded. @param {Picture} picture @returns {Rect[]} */
+export const passingLines = ({ edges, links }) =>
+  [...edges.map(({ bends }) => bends), ...links.map(({ points }) => points)].flatMap((points) =>
+    points.slice(1).map((end, at) => ({
+      l: Math.min(points[at].x, end.x),
+      t: Math.min(points[at].y, end.y),
+      r: Math.max(points[at].x, end.x),
+      b: Math.max(points[at].y, end.y),
+    })),
+  );
 
 /** @param {Rect} a @param {Rect} b */
 export const meet = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;

@@ -11,8 +11,8 @@ import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
 import { labelElement, layLabels, wordAreas } from "../plates/labels.js";
 import { doneBefore, lensHull } from "../plates/lens.js";
-import { layLink, linkElement } from "../plates/links.js";
-import { cellsAt, leavingAt, movement } from "../plates/movement.js";
+import { layLinks, linkElement } from "../plates/links.js";
+import { cellsAt, docked, leavingAt, movement } from "../plates/movement.js";
 import {
   areasByBox,
   countLines,
@@ -28,7 +28,7 @@ import {
 import { makePins } from "../plates/pins.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layPorts, lightPorts, portElements } from "../plates/ports.js";
-import { cellsArea, layTags } from "../plates/titles.js";
+import { cellsArea, layTags, passingLines } from "../plates/titles.js";
 import { makeSheet, makeStill } from "../plates/sheet.js";
 import { svgPen } from "../plates/svg_pen.js";
 import { hullElement } from "./svg.js";
@@ -52,18 +52,6 @@ const REST_MS = 150;
 const AROUND = 20;
 /** No words are laid out for it. */
 const NOT_LAID = { k: 0, x: 0, y: 0 };
-
-/**
- * The matches of a step on the plates of the picture before it, if that is what is drawn.
- * @param {Picture} before @param {Picture} shown
- */
-function docked(before, shown) {
-  if (shown.step <= before.step) return [];
-  return shown.matches.flatMap(({ nodes, ...match }) => {
-    const boxes = nodes.flatMap((id) => before.byId.get(id) ?? []);
-    return boxes.length === nodes.length ? [{ ...match, boxes, lens: null }] : [];
-  });
-}
 
 /** @param {Camera} a @param {Camera} b */
 const isSameCamera = (a, b) => a.k === b.k && a.x === b.x && a.y === b.y;
@@ -110,6 +98,8 @@ export function platesScene(make, palette) {
   let links = [];
   /** @type {import("../plates/ports.js").DrawnPorts} */
   let ports = { ports: [], circles: [] };
+  /** The parts of lines that pass plates. @type {import("../picture/types.js").Rect[]} */
+  let passing = [];
   /** The areas of words, which reasons of links and tags of the lens must not cover. @type {import("../picture/types.js").Rect[]} */
   let words = [];
   /** @type {import("./svg.js").DrawnHull[]} */
@@ -236,7 +226,7 @@ export function platesScene(make, palette) {
   function layWords() {
     const shown = isWordless() ? [] : labels;
     const boxes = labels.map(({ box }) => box);
-    layLabels(shown, camera.k, text);
+    layLabels(shown, camera.k, text, passing);
     // The rule lens hides all tags, and then they hide no words.
     layTags(
       lensHull(picture, marks.hull) ? [] : hulls,
@@ -255,7 +245,7 @@ export function platesScene(make, palette) {
     world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
     if (k !== laid.k) {
       layWords();
-      layLinks();
+      layReasons();
       layPorts(ports, k, text);
       layLens();
       pins.lay(k, text, [...labels.map(({ box }) => cellsArea(box)), ...words]);
@@ -264,15 +254,12 @@ export function platesScene(make, palette) {
     laid = camera;
   }
 
-  /** Links are lit if one of their plates is at the pointer or selected; their reasons are placed first. */
-  function layLinks() {
-    /** @param {import("../plates/links.js").DrawnLink} drawn */
-    const isLit = ({ link: { source, target } }) =>
-      [source.id, target.id].some((id) => id === marks.hover || marks.selected.has(id));
-    const all = links.length ? [...labels.map(({ box }) => cellsArea(box)), ...words] : [];
-    for (const lit of [true, false]) {
-      for (const drawn of links) if (isLit(drawn) === lit) all.push(...layLink(drawn, camera.k, text, lit, all));
-    }
+  /** Links are lit if one of their plates is at the pointer or selected. */
+  function layReasons() {
+    const isLit = (/** @type {string} */ id) => id === marks.hover || marks.selected.has(id);
+    const pin = picture?.pins.find(({ id }) => id === marks.pins.tried);
+    if (links.length)
+      layLinks(links, camera.k, text, isLit, pin, [...labels.map(({ box }) => cellsArea(box)), ...words]);
   }
 
   return {
@@ -295,11 +282,11 @@ export function platesScene(make, palette) {
       arrived = null;
       const count = shown.boxes.reduce((sum, { plate }) => sum + (plate?.cells.length ?? 0), 0);
       isLarge = count > MAX_CELLS || shown.boxes.length > MAX_PLATES;
+      passing = passingLines(shown);
       labels = shown.boxes.map((box) => labelElement(make, box));
       labelLayer.replaceChildren(...labels.map(({ group }) => group));
       links = shown.links.map((link) => linkElement(make, link));
       linkLayer.replaceChildren(...links.map(({ group }) => group));
-      layLinks();
       pins.show(shown);
       ports = portElements(make, shown);
       portLayer.replaceChildren(...ports.ports.map(({ group }) => group));
@@ -367,7 +354,7 @@ export function platesScene(make, palette) {
         // The rule lens says what the tag of the lit match would.
         if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, lit?.lens && "ce-hidden", ...own));
       }
-      layLinks();
+      layReasons();
       const focused = focusedIn(stage)?.getAttribute?.("data-id");
       lightPorts(ports, (id) => id === hover || id === focused || selected.has(id));
       layLens();

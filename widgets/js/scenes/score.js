@@ -25,6 +25,8 @@ const MOVE_MS = 650;
 const [LEAST, MOST] = [0.66, 1.6];
 /** Room for the buttons at the right of the headline, which is so high. */
 const [RIGHT, HEAD] = [48, 60];
+/** The first line of the headline: it begins behind the title of the view, if that has one of so many pixels a letter. */
+const [FIRST, LETTER, AROUND] = [20, 7.2, 26];
 /** The opaque share of seams while others are lit. */
 const FAINT = 0.25;
 /** The canvas shows what the screen does: it has a camera of its own. */
@@ -54,6 +56,7 @@ export function scoreScene(make, palette) {
   const stage = h("div", { class: "ce-stage ce-score" }, canvas, overlay);
   /** @type {Picture | null} */
   let picture = null;
+  let indent = 0;
   /** @type {{box: import("../picture/types.js").Box, group: any, name: any, ring: any, face: any}[]} */
   let options = [];
   /** @type {{mark: Mark, element: any}[]} */
@@ -137,7 +140,9 @@ export function scoreScene(make, palette) {
     const elements = (picture?.score?.marks ?? []).flatMap((mark) => {
       if (mark.fixed !== fixed) return [];
       const until = fixed && mark.at[1] < HEAD ? width - RIGHT : end;
-      return wordElement(make, mark, areaOf(mark, view), palette(), from, until) ?? [];
+      const area = areaOf(mark, view);
+      if (fixed && mark.at[1] < FIRST) area.left += indent;
+      return wordElement(make, mark, area, palette(), from, until) ?? [];
     });
     layer.replaceChildren(...elements);
   }
@@ -217,7 +222,8 @@ export function scoreScene(make, palette) {
     stage,
     list: overlay,
     recolour: later,
-    show(next) {
+    show(next, _from, title) {
+      indent = title ? AROUND + LETTER * title.length : 0;
       const before = new Map(picture ? shown().map(({ mark, at }) => [mark.key, { mark, at }]) : []);
       picture = next;
       const all = next.score?.marks ?? [];

@@ -82,7 +82,7 @@ export function svgScene(make, palette) {
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
     lines = shown.edges.map((edge) => edgeElement(make, edge, colours, labels.get(edge)));
-    edgeLayer.replaceChildren(...lines.map(({ group }) => group));
+    edgeLayer.replaceChildren(...lines.map(({ group }) => group), ...lines.flatMap(({ label }) => label ?? []));
     drawn = new Map(
       shown.boxes.map((box) => {
         const { at, grown: isKnown } = startOf(box, starts);
@@ -101,7 +101,6 @@ export function svgScene(make, palette) {
     if (next.near === grown.near && next.far === grown.far) return;
     grown = next;
     stage.style.setProperty("--ce-near", String(grown.near));
-    stage.style.setProperty("--ce-away", String(grown.far));
     for (const { lay } of drawn.values()) lay(grown);
   }
 
@@ -173,11 +172,12 @@ export function svgScene(make, palette) {
         group.setAttribute("aria-selected", String(on));
         group.setAttribute("tabindex", id === stop ? "0" : "-1");
       }
-      for (const { edge, group } of lines) {
+      for (const { edge, group, label } of lines) {
         const [a, b] = [edge.source.id, edge.target.id];
         const near = hover ? a === hover || b === hover : selected.has(a) || selected.has(b);
         const dim = (members && !(members.has(a) && members.has(b))) || (found && !found.has(a) && !found.has(b));
         group.setAttribute("class", classes("ce-edge", `ce-is-${edge.change}`, near && "ce-near", dim && "ce-dim"));
+        label?.setAttribute("class", classes(labelClass(edge), dim && "ce-dim"));
       }
       for (const { hull: item, group, tag } of hulls) {
         const state = [item === lit && "ce-lit", lit && item !== lit && "ce-dim"];
@@ -267,6 +267,7 @@ function wordElements(s, box, fill, ink, hatch) {
       title.textContent = words.title;
       title.setAttribute("y", two ? -7 * grown.near : 0.5);
       far.textContent = words.far;
+      far.setAttribute("style", `${style.style}${style.style && ";"}font-size:${short(words.farSize)}px`);
       if (!detail) return;
       detail.textContent = words.detail;
       detail.setAttribute("y", 9.5 * grown.near);
@@ -299,9 +300,12 @@ export function edgeElement({ s }, edge, palette, label) {
   const line = s("path", { class: "ce-line", ...stroke });
   const head = s("path", { class: "ce-tip", fill: style.stroke });
   const pill = label ? labelElement(s, edge, palette.roles, label) : null;
-  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line, head, pill);
+  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line, head);
   return { edge, line, head, label: pill, group };
 }
+
+/** @param {Edge} edge */
+const labelClass = (edge) => `ce-edge-label${edge.read ? "" : " ce-plain"}`;
 
 /**
  * How an edge reads: a copy has a solid frame, a view a dotted one.
@@ -316,7 +320,7 @@ function labelElement(s, edge, roles, { words, at }) {
   const text = { x: (at.r - at.l) / 2, y: 8.5, fill: edge.read ? ink : roles.muted, text: words };
   return s(
     "g",
-    { class: `ce-edge-label${edge.read ? "" : " ce-plain"}`, transform: `translate(${at.l} ${at.t})` },
+    { class: labelClass(edge), transform: `translate(${at.l} ${at.t})` },
     s("rect", { width: at.r - at.l, height: 16, ...look }),
     s("text", text),
   );

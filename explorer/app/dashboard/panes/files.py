@@ -67,7 +67,7 @@ class FilesTool(Tool):
         self.workspace.background.start(
             f"Reading {name}",
             read,
-            lambda known: self.workspace.open(ViewState.of_circuit(known)),
+            lambda known: self.workspace.open_another(ViewState.of_circuit(known)),
             self.workspace.show_error,
         )
 

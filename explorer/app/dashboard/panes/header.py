@@ -43,8 +43,9 @@ class Header:
             self.workspace.stop_opening()
             return
         if control is self.circuit:
-            self.workspace.open(ViewState.of_circuit(self.circuit.value))
+            self.workspace.open_another(ViewState.of_circuit(self.circuit.value))
             return
         state = self.workspace.session.state
         tensor = replace(state.tensor, level=self.level.value, passes=())
-        self.workspace.open(ViewState(circuit=state.circuit, again=state.again, options=state.options, tensor=tensor))
+        kept = ViewState(state.circuit, state.again, state.form, state.replacement, state.options, tensor)
+        self.workspace.open_another(kept)

@@ -22,7 +22,10 @@ class MeasureTool(Tool):
 
     name = "measure"
     title = "Measure"
-    help = "Times on this machine: medians with their confidence intervals; outputs are compared first. Costs of steps."
+    help = (
+        "Times on this machine, after the outputs were compared: medians with 95 % confidence intervals; below, what "
+        "each step costs."
+    )
 
     def __init__(self, workspace: Workspace) -> None:
         self.time, self.cost = TimeTool(workspace), CostTool(workspace)
@@ -42,7 +45,7 @@ class MeasureTool(Tool):
         super().__init__(workspace)
 
     def build(self) -> Viewable:
-        costs = html_pane(f"<h3>Costs</h3><p>{self.cost.help}</p>")
+        costs = html_pane("<h3>Costs</h3><p>Calls, parameters, operations and bytes after each step, counted.</p>")
         return column(self.device, self.time.view, costs, self.cost.view)
 
     def on_change(self, names: frozenset[str]) -> None:
@@ -51,11 +54,7 @@ class MeasureTool(Tool):
 
 
 class CostTool(Tool):
-    """A statistic after each step, or its change by each step."""
-
-    name = "cost"
-    title = "Cost"
-    help = "Cost and gain of each step: calls, layers, parameters, operations, bytes."
+    """A statistic after each step, or its change by each step: a part of the tool Measure."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.stat = pmui.Select(label="Statistic", options={}, size="small", width=230)

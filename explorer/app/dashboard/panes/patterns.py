@@ -236,7 +236,7 @@ class PatternTool(Tool):
         def work(job: Job) -> Opened:
             made = apply_form(before.trace, form, replacement)
             job.check()
-            return Opened(before.name, made, before.options, columns=before.columns)
+            return replace(before, trace=made)
 
         self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.show_error)
 

@@ -14,7 +14,7 @@ from explorer.app.dashboard.measuring import EVERY_BACKEND, EVERYTHING, SUBJECTS
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.dashboard.panes.tool import Tool, button, column, line, number, number_input
 from explorer.app.dashboard.workspace import Workspace
-from explorer.bench import RecordedFile, has_part_times, recorded_runs, why_no_cuda
+from explorer.bench import RecordedFile, has_part_times, recorded_runs, runs_of, why_no_cuda
 from explorer.timings import BACKENDS, CPU, CUDA, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.views import (
     TraceIndex,
@@ -56,11 +56,7 @@ DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
 
 
 class TimeTool(Tool):
-    """Choose what to time and press the button, or open a recorded run."""
-
-    name = "time"
-    title = "Time"
-    help = "Measured times on this machine: medians with their confidence intervals; outputs are compared first."
+    """Choose what to time and press the button, or open a recorded run: a part of the tool Measure."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.missing = why_no_cuda()
@@ -139,7 +135,7 @@ class TimeTool(Tool):
             self.workspace.note(file.error)
             return
         session = self.workspace.session
-        runs = tuple(run for run in file.runs if run.circuit == session.opened.name)
+        runs = runs_of(session.opened.trace, file.runs)
         if runs:
             self.measuring.add(runs, recorded=True)
             known = self.measuring.runs
@@ -148,7 +144,10 @@ class TimeTool(Tool):
             self._on_what()
             return
         circuits = ", ".join(dict.fromkeys(run.circuit for run in file.runs))
-        self.workspace.note(f"{file.path.name} contains runs of {circuits}, but none of {session.opened.name}.")
+        self.workspace.note(
+            f"{file.path.name} contains runs of {circuits}, but none of {session.opened.name} as it is compiled here: "
+            "its circuit or its options are different."
+        )
 
     # ------------------------------------------------------------------ showing
 

@@ -30,8 +30,6 @@ class Tool(ABC):
     """Its purpose at the levels without layers, if it is another one."""
     supported_levels: ClassVar[tuple[str, ...]] = LEVEL_NAMES
     """The levels of the traces that it supports."""
-    has_button: ClassVar[bool] = True
-    """Whether it is offered to all, or only opened where the inspector and a key ask for it."""
     elsewhere: ClassVar[str] = ""
     """The reason that the other levels have nothing to show here."""
 
@@ -140,6 +138,6 @@ def graph_options(*, main: bool = True, tool: bool = False, narrow: bool = False
         "compact": narrow,
         "inspector": "drawer" if narrow else "side",
         "main": main,
-        "requests": ["why-not", "timing", "check", "close-tool"] if main else [],
+        "requests": ["timing", "check", "close-tool"] if main else [],
         "living": True,
     }

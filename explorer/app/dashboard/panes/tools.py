@@ -15,7 +15,6 @@ from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.query import QueryTool
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tool import CLOSED, HEADER_HEIGHT, OPENED, Tool, button
-from explorer.app.dashboard.panes.why_not import WhyNotTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.session import EVENTS
 from explorer_widgets.dashboard import UNBOUNDED
@@ -28,7 +27,6 @@ TOOLS: tuple[type[Tool], ...] = (
     PipelineTool,
     OperatorsTool,
     FilesTool,
-    WhyNotTool,
 )
 
 WIDTH = "var(--explorer-side-width, 380px)"
@@ -46,7 +44,7 @@ class Tools:
         self.on_open = on_open
         self.open_name, self._shown = "", ("", "")
         self._tools: dict[str, Tool] = {}
-        self.buttons = pmui.CheckButtonGroup(options=self._buttons(), size="small", margin=(2, 8), sx=WRAPPED)
+        self.buttons = pmui.CheckButtonGroup(options=self._supported(), size="small", margin=(2, 8), sx=WRAPPED)
         self.buttons.param.watch(workspace.guard(self._on_press), "value")
         self.title = html_pane(styles={"flex": "1 1 auto", "align-self": "center"})
         self.close = button(workspace, "Close", lambda: self.open(""), "outlined")
@@ -80,8 +78,8 @@ class Tools:
         """Offer the tools that support the trace, and notify the open tool of changes."""
         if self.open_name not in ("", *self._supported().values()):
             self.open("")
-        if self.buttons.options != self._buttons():
-            self.buttons.options = self._buttons()
+        if self.buttons.options != self._supported():
+            self.buttons.options = self._supported()
         tool = self._tools.get(self.open_name)
         if tool is None:
             return
@@ -103,16 +101,11 @@ class Tools:
         level = opened.tensor.level
         return {tool.title: tool.name for tool in TOOLS if level in tool.supported_levels and tool.supports(opened)}
 
-    def _buttons(self) -> dict[str, str]:
-        """The titles and names of those that have a button."""
-        named = {tool.title for tool in TOOLS if tool.has_button}
-        return {title: name for title, name in self._supported().items() if title in named}
-
     @property
     def _missing(self) -> str:
         """Say which tools are not offered at this level, and why; empty if all are."""
         level = self.workspace.session.opened.tensor.level
-        others = [tool for tool in TOOLS if tool.has_button and level not in tool.supported_levels]
+        others = [tool for tool in TOOLS if level not in tool.supported_levels]
         missing = [f"{tool.title} ({tool.elsewhere})" for tool in others]
         return f"<p>Not at level {level}: {escape(', '.join(missing))}.</p>" if missing else ""
 
