@@ -30,6 +30,7 @@ BELOW = {
     ),
     "docs/internals.md": (
         "CONTRIBUTING",
+        "CHANGELOG",
         "explorer/**/README",
         "widgets/README",
         "widgets/js/README",
