@@ -23,8 +23,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer matrix dist fix bench course
-.PHONY: pictures learned clean distclean
+.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer matrix dist fix bench
+.PHONY: site pictures learned clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -88,8 +88,8 @@ bench: $(VENV)/.ready-test ## Compile times and the suite, side by side with the
 	$(BIN)/circuit-explorer bench suite
 	$(BIN)/circuit-explorer bench views
 
-course: $(VENV)/.ready-explore ## Run the lessons and write them as pages: build/course/index.html
-	$(BIN)/circuit-explorer course
+site: $(VENV)/.ready-test ## Run the lessons and build the documentation: build/site/index.html
+	$(BIN)/python -m docs.building
 
 pictures: $(VENV)/.ready-test ## Take the pictures and the film of the README and of docs/ again; record the cards of the front page
 	$(BIN)/python scripts/pictures.py

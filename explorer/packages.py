@@ -19,19 +19,6 @@ UI = ("panel", "panel_material_ui", "bokeh", "anywidget", "ipywidgets", "resvg_p
 NOTEBOOK = ("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
 """The packages of `explorer.show` and `explorer.ask`."""
 
-COURSE = (
-    "anywidget",
-    "fontpkg_inter",
-    "ipykernel",
-    "latex2mathml",
-    "markdown_it",
-    "mdit_py_plugins",
-    "nbclient",
-    "pygments",
-    "resvg_py",
-)
-"""The packages of the lessons as pages."""
-
 
 def installed_version() -> str:
     """Return the version of this package. Raises: MissingPackageError if it is run without being installed."""

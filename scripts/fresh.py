@@ -143,7 +143,7 @@ def main(folder: Path, wheel: Path) -> None:
                 advice = lean.advice("circuit-explorer", command)
                 _step(f"pip {shlex.join(advice)}", lambda advice=advice: full.pip(*advice))
             (folder / "ready").touch()
-            shutil.copytree(CHECKOUT / "notebooks", work / "notebooks")
+            full.run("circuit-explorer", "course", "notebooks")
             checks += [pool.submit(_step, what, check) for what, check in _checks_of(full).items()]
             for one in checks:
                 one.result()

@@ -43,6 +43,7 @@ NEEDS_NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "watch": ("linear.py:build", "--no-dashboard"),
         "html": ("blackboard", "-o", "page.html"),
         "svg": ("blackboard", "-o", "picture.svg"),
+        "course": ("lessons",),
         "bench": ("compile", "--help"),
     }
 )
@@ -53,7 +54,6 @@ NEEDS_EXTRA: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "explore": (),
         "serve": ("blackboard", "--no-show"),
         "lab": ("--no-show",),
-        "course": ("00",),
         "svg": ("blackboard", "-o", "a.png"),
     }
 )

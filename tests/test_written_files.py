@@ -40,7 +40,6 @@ import torch
 from typer.testing import CliRunner
 import explorer
 from explorer.app.cli import app
-from explorer.app.course.build import _write
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.bench.recorded import RECORDED_FOLDER, load_runs, save_runs
 from explorer.errors import CircuitError
@@ -82,7 +81,6 @@ writers = {
     "small.pt": checkpoint(10),
     "large.pt": checkpoint(1_000_000),
     "run.curves.svg": lambda path: save_curves(path.with_name("run.pt"), (Epoch(1, 1.0, 2.0, 1.0),), "", "bits", None),
-    "page.html": lambda path: _write(path, "a" * 9_000),
     "command.trace.json.gz": command("trace", "conflict", "-o"),
     "command.html": command("html", "conflict", "-o"),
     "command.svg": command("svg", "conflict", "-o"),
@@ -118,7 +116,6 @@ NAMES = [
     "small.pt",
     "large.pt",
     "run.curves.svg",
-    "page.html",
     "command.trace.json.gz",
     "command.html",
     "command.svg",

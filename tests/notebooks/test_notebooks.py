@@ -29,7 +29,7 @@ LESSON_SECONDS = 40
 
 A lesson waits for nothing, so this is close to the time that passes on a clock if nothing else is running.
 """
-RUN_ELSEWHERE = {"05": "tests/browser/test_course.py, which builds its page"}
+RUN_ELSEWHERE = {"05": "tests/browser/test_lessons.py, which builds its page"}
 """Lessons that other tests run from top to bottom, so that `test_it_runs` needs to run them only in `make fuzz`."""
 QUICKLY = f"""
 import gc

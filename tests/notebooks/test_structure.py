@@ -7,7 +7,6 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,10 @@ import nbformat
 import pytest
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
-pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
 pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
 
 import explorer.templates
-from explorer.app.course.cells import claims_at, is_answer, is_figure, is_question
-from explorer.app.course.page import Course, lesson_html, lesson_of
+from docs.building.lessons import claims_at, is_answer, is_figure, is_question, site_cells
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
@@ -44,12 +41,6 @@ def calls_of_explorer(source: str) -> Iterator[tuple[str, str, list[Any], dict[s
             arguments = [one.value if isinstance(one, ast.Constant) else None for one in node.args[1:]]
             constants = {one.arg: one.value.value for one in node.keywords if isinstance(one.value, ast.Constant)}
             yield node.func.attr, ast.unparse(node.args[0]), arguments, constants
-
-
-def page_of(file: Path) -> str:
-    """The page of a lesson that was not run: its text and code, without outputs."""
-    notebook = nbformat.read(file, as_version=4)
-    return lesson_html(notebook, Course((lesson_of(file.stem, notebook),), pages=("index.html",)), 0)
 
 
 @each_lesson
@@ -190,68 +181,31 @@ def names_used(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-class _Folds(HTMLParser):
-    """The text of a page in the order of the page, each piece with the kinds of the folds around it."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.pieces: list[tuple[tuple[str, ...], str]] = []
-        self._around: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "details":
-            self._around.append((dict(attrs)["class"] or "").removeprefix("fold "))
-            assert "open" not in dict(attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "details":
-            self._around.pop()
-
-    def handle_data(self, data: str) -> None:
-        self.pieces.append((tuple(self._around), data))
-
-    def text(self, *around: str) -> str:
-        return "".join(piece for folds, piece in self.pieces if folds == around)
-
-
 @each_lesson
 class TestThePage:
-    def test_questions_answers_and_assertions_are_folded_and_nothing_else(self, file: Path) -> None:
-        folds = _Folds(page_of(file))
-        assert {kind for around, _ in folds.pieces for kind in around} == {"source", "behind", "claims"}
-        shown = folds.text()
-        assert "explorer.ask(" not in shown
-        assert "assert " not in folds.text("source")
-        for cell in cells_of(file):
-            if cell.cell_type == "markdown" and not is_answer(cell):
-                words = re.search(r"^[A-Z][\w ,]{20,}", cell.source, re.MULTILINE)
-                assert words is None or words[0] in shown
-        for at in claims_at(cells_of(file)):
-            assert cells_of(file)[at].source.splitlines()[0] in folds.text("claims")
+    def test_answers_and_assertions_are_folded_and_the_code_of_questions_is_hidden(self, file: Path) -> None:
+        around: list[str] = []
+        cells = cells_of(file)
+        hidden = [cell.source for cell in cells if is_question(cell) or is_figure(cell)]
+        answers = [cell.source for cell in cells if is_answer(cell)]
+        claimed = [cells[at].source for at in claims_at(cells)]
+        for cell in site_cells(cells):
+            begin = re.match('<details class="fold ([a-z]+)">', cell.source)
+            if begin:
+                around.append(begin[1])
+            elif cell.source == "</details>":
+                around.pop()
+            else:
+                assert (around[-1:] == ["source"]) == (cell.source in hidden), cell.source
+                assert ("behind" in around) == (cell.source in answers) or cell.source == "...", cell.source
+                assert (around == ["claims"]) == (cell.source in claimed), cell.source
+        assert around == []
 
-    def test_the_code_of_a_question_is_followed_by_the_fold_that_answers_it(self, file: Path) -> None:
-        folds = re.findall(
-            r'<details class="fold (\w+)"><summary>The code of this question|"fold (behind)"', page_of(file)
-        )
-        kinds = [source or behind for source, behind in folds]
-        assert kinds
-        assert kinds == ["source", "behind"] * (len(kinds) // 2)
-
-    def test_it_lists_its_sections_and_opens_all_folds_at_once_and_in_print(self, file: Path) -> None:
-        page = page_of(file)
-        contents = re.search(r'<nav class="contents".*?</nav>', page, re.DOTALL)
-        assert contents
-        linked = re.findall(r'href="#([^"]+)"', contents[0])
-        headings = list(headings_of(file))
-        assert len(linked) == len(headings)
-        assert all(f'id="{name}"' in page for name in linked)
-        assert 'class="all" hidden>Open all</button>' in page
-        assert "beforeprint" in page
-        assert "@media print" in page
-
-
-def headings_of(file: Path) -> Iterator[str]:
-    for cell in cells_of(file):
-        if cell.cell_type == "markdown":
-            yield from re.findall(r"^###? (.+)$", cell.source, re.MULTILINE)
+    def test_a_question_is_followed_by_the_fold_that_answers_it(self, file: Path) -> None:
+        cells = site_cells(cells_of(file))
+        asked = [at for at, cell in enumerate(cells) if is_question(cell)]
+        assert asked
+        for at in asked:
+            ends = [re.sub("<summary>.*", "", one.source) for one in cells[at - 1 : at + 4]]
+            del ends[1]
+            assert ends == ['<details class="fold source">', "</details>", "...", '<details class="fold behind">']

@@ -1,6 +1,6 @@
 """Self-contained HTML of recordings: stepping, selection and details work from `file://`, without network.
 
-`page_html` returns a page with one view; `view_html` and `views_html` embed several views in a page of text.
+`page_html` returns a page with one view; `view_html`, `stores_html` and `shared_script` embed views in pages of a site.
 The data is gzip in base64: an element with the heads of the recordings, and one for each part (see `parts.py`).
 """
 
@@ -8,7 +8,9 @@ import base64
 import gzip
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from explorer_widgets.encode import to_json
 from explorer_widgets.parts import cut
@@ -18,6 +20,9 @@ from explorer_widgets.theme import CLOSEUPS
 
 RECORDED_MODES: tuple[Mode, ...] = ("diff", "before", "after")
 """The modes recorded for a page; it composes side by side itself."""
+
+DRAWINGS = {"graph": GRAPH, "bars": BARS, "question": QUESTION}
+"""The modules that draw the kinds of views."""
 
 # The page may run its own script and style; the browser refuses every request.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -62,6 +67,17 @@ const show = async (el) => {
 models.push(...await Promise.all([...document.querySelectorAll("[data-view]")].map(show)));
 """
 
+SHARED_START = """
+globalThis.circuitExplorer = { drawings };
+const render = drawings.graph;
+addEventListener("DOMContentLoaded", async () => {
+if (document.getElementById("view")) {START}
+else if (document.getElementById("recording")) {START_VIEWS
+document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView(); // pictures above it have grown
+}
+});
+"""
+
 STYLE = """
 html{color-scheme:light dark;background:#fff;color:#16191d;print-color-adjust:exact}
 body{margin:0;padding:0 .6rem .6rem;font:13px/1.4 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
@@ -70,10 +86,15 @@ h1{font-size:1.05rem;line-height:2.4rem;margin:0;white-space:nowrap;overflow:hid
 """
 
 
-def page_html(recording: RecordingView) -> str:
-    """Return the page: the drawing code, the recording and a small model that answers from it, in one module."""
+def page_html(recording: RecordingView, script: str = "") -> str:
+    """Return the page: the drawing code, the recording and a small model that answers from it, in one module.
+
+    A page of a site loads the code from the address `script` instead, where `shared_script` is.
+    """
     closeups = f"const closeups = {json.dumps(list(CLOSEUPS))};"
     module = "\n".join([GRAPH.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"), closeups, START])
+    policy = POLICY.replace("'unsafe-inline'", "'self' file:", 1) if script else POLICY
+    code = f'<script defer src="{html.escape(script)}"></script>' if script else _module_html(module)
     steps = "".join(
         f"<li>{html.escape(step['title'])}: {html.escape(step['summary'])}</li>" for step in recording["steps"]
     )
@@ -82,7 +103,7 @@ def page_html(recording: RecordingView) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>{title}</title>
@@ -94,15 +115,15 @@ def page_html(recording: RecordingView) -> str:
 <div id="view"></div>
 </main>
 <noscript><p>The pictures require JavaScript. The steps:</p><ol>{steps}</ol></noscript>
-{_stores_html([], [recording])}
-{_module_html(module)}
+{stores_html([], [recording])}
+{code}
 </body>
 </html>
 """
 
 
 def view_html(number: int, tables: Mapping[str, str], words: str) -> str:
-    """Return the element that shows view `number` of `views_html`; `words` is shown without JavaScript.
+    """Return the element that shows view `number` of `stores_html`; `words` is shown without JavaScript.
 
     `tables` maps steps to HTML below the graph; the empty name is for all other steps.
     """
@@ -110,27 +131,28 @@ def view_html(number: int, tables: Mapping[str, str], words: str) -> str:
     return f'<div class="view" data-view="{number}">{below}<noscript><pre>{html.escape(words)}</pre></noscript></div>'
 
 
-def views_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView]) -> str:
-    """Return the scripts for the views of a page: a module per drawing, then the data and the start script."""
-    drawings = {"graph": GRAPH, "bars": BARS, "question": QUESTION}
-    kinds = {view["kind"] for view in views}
-    used = kinds | {"graph"} if "question" in kinds else kinds
-    modules = [
-        f"{file.read_text(encoding='utf-8')}\n"
-        f"globalThis.circuitExplorer = {{ ...globalThis.circuitExplorer, "
-        f"drawings: {{ ...globalThis.circuitExplorer?.drawings, {name}: render }} }};"
-        for name, file in drawings.items()
-        if name in used
-    ]
-    start = f"{PAGE.read_text(encoding='utf-8')}\n{START_VIEWS}"
+def shared_script() -> str:
+    """Return the drawing code of all pages of a site as one classic script, which browsers load from disk, too.
+
+    It starts the view of `page_html(recording, script)`, or those of `view_html` with the data of `stores_html`.
+    """
+    parts = [_without_exports(PAGE), f"const closeups = {json.dumps(list(CLOSEUPS))};", "const drawings = {};"]
+    for name, file in DRAWINGS.items():
+        parts.append(f"drawings.{name} = (() => {{\n{_without_exports(file)}\nreturn render;\n}})();")
+    parts.append(SHARED_START.replace("START_VIEWS", START_VIEWS).replace("START", START))
+    return "(() => {\n'use strict';\n" + "\n".join(parts) + "})();\n"
+
+
+def _without_exports(module: Path) -> str:
+    code = re.sub(r"\bexport(?: default)? ?\{[^}]*\};", "", module.read_text(encoding="utf-8"))
+    return re.sub(r"^export (?=const )", "", code, flags=re.MULTILINE)
+
+
+def stores_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView]) -> str:
+    """Return the elements that `openPage` reads: the views without what `view_html` has, and the recordings."""
     kept = [{name: value for name, value in view.items() if name != "tables"} for view in views]
-    return "\n".join([_stores_html(kept, recordings), *map(_module_html, [*modules, start])])
-
-
-def _stores_html(views: Sequence[object], recordings: Sequence[RecordingView]) -> str:
-    """Return the elements that `openPage` reads."""
     cuts = [cut(recording) for recording in recordings]
-    stores = [_store_html("recording", {"views": views, "recordings": [head for head, _ in cuts]})]
+    stores = [_store_html("recording", {"views": kept, "recordings": [head for head, _ in cuts]})]
     for number, (_, parts) in enumerate(cuts):
         stores += [_store_html(f"part-{number}-{at}", part) for at, part in enumerate(parts)]
     return "\n".join(stores)

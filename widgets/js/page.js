@@ -197,10 +197,8 @@ export async function showEmbedded(el, embedded, recordings, drawings) {
     for (const place of [embedded.question.asking, embedded.question.revealing]) await recording.load(place.step);
     const { graph, asked } = questionModels(recording, embedded);
     asked.on("change:answer", () => {
-      let behind = el.nextElementSibling; // the text that follows the question
-      while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view"))
-        behind = behind.nextElementSibling;
-      if (behind && behind.localName === "details") behind.open = true;
+      const behind = el.closest?.(".cell")?.nextElementSibling; // what follows the question on its page
+      if (behind?.localName === "details") behind.open = true;
     });
     drawings.graph({ model: graph, el: part() });
     drawings.question({ model: asked, el: part() });

@@ -1,4 +1,4 @@
-"""`circuit-explorer lab` and `course`: the lessons in JupyterLab, on this machine only, and as pages."""
+"""`circuit-explorer lab` and `course`: the lessons in JupyterLab, on this machine only, and copied into a folder."""
 
 import json
 import os
@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from shlex import quote as quote_word
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Annotated
@@ -17,7 +19,7 @@ from urllib.parse import quote
 
 import typer
 
-from explorer.app.commands.console import notes, print_text, say_note
+from explorer.app.commands.console import print_text, say_note
 from explorer.app.ports import LOCAL, check_port, free_port
 from explorer.errors import CircuitError
 from explorer.files import replace_file
@@ -51,7 +53,7 @@ def lab(
     if folder is None:
         folder, found = notebooks_folder()
         if not found:
-            say_note(f"the notebooks are not installed with the package; opening {folder} instead")
+            say_note(f"opening {folder}; `circuit-explorer course DIR` copies the lessons into a folder")
     if port is None:
         chosen = free_port(LOCAL)
     else:
@@ -144,27 +146,38 @@ def first_page(folder: Path) -> str:
     return f"/lab/tree/{quote(names[0])}" if names else "/lab"
 
 
-# ---------------------------------------------------------------------- lessons as pages
+# ---------------------------------------------------------------------- lessons in a folder of the reader
 
 
-OUTPUT = Path("build") / "course"
-WHERE = "clone the repository and run this command in its folder notebooks"
+INSTALLED = Path(__file__).parents[1] / "lessons"
+"""Where the wheel has the lessons."""
+COPIED = ("*.ipynb", "*.md", "checks/*", "solutions/*", "pictures/*", "recorded/*")
 
 
 def course(
-    lessons: Annotated[
-        list[str] | None, typer.Argument(metavar="LESSON", help="by number or name (default: all lessons)")
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="write the pages here")] = OUTPUT,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="the folder to copy them into; it is made if needed")],
 ) -> None:
-    """Run the lessons and write them as HTML pages that open from disk, step, and check answers without Python."""
-    from explorer.app.course.build import LESSONS, build_course
+    """Copy the lessons into a folder, to run and change them: notebooks, checks, solutions, recorded runs.
 
-    folder, found = notebooks_folder()
-    if not found and not any(folder.glob(LESSONS)):
-        raise CircuitError(f"the lessons are not installed with the package, and {folder} has none: {WHERE}")
-    with notes().status("Running the lessons") as status:
-        sizes = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
-    for name, size in sizes.items():
-        print_text(f"{output / name}.html ({size / 1000:,.0f} kB)")
-    print_text(f"Open {output / 'index.html'} in a browser.")
+    A file that is there already stays as it is.
+    """
+    source, found = notebooks_folder()
+    source = source if found else INSTALLED
+    files = [file.relative_to(source) for pattern in COPIED for file in sorted(source.glob(pattern)) if file.is_file()]
+    if not files:
+        raise CircuitError(f"this installation has no lessons: {source} is empty")
+    kept = [file for file in files if (folder / file).exists() or (folder / file).is_symlink()]
+    written = [file for file in files if file not in kept]
+    try:
+        for file in written:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(folder / file, (source / file).read_bytes())
+    except OSError as error:
+        raise CircuitError(f"the lessons cannot be copied into {folder}: {error.strerror or error}") from error
+    counts = Counter(file.parent.as_posix() for file in written)
+    listed = [f"{count} in {name}/" if name != "." else f"{count} lessons and texts" for name, count in counts.items()]
+    if written:
+        print_text(f"Wrote {len(written)} files into {folder}: {', '.join(listed)}.")
+    if kept:
+        print_text(f"Kept {len(kept)} files that were there, such as {folder / kept[0]}.")
+    print_text(f"Open them: circuit-explorer lab {quote_word(str(folder))}")

@@ -79,11 +79,13 @@ INTRODUCTION = (
 )
 SHOWN = ("input", "sum", "product", "fused")
 """The kinds of layers in the legend."""
-STYLE = """
+PAGE_STYLE = """
 body{margin:0 auto;max-width:1240px;padding:16px 24px 40px;color:var(--fg);
   font:16px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
 h1{font-size:28px;margin:8px 0 4px}
 p{margin:0 0 10px;max-width:80ch}
+"""
+STYLE = """
 .cards,.legend{margin:0;padding:0;list-style:none}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;padding-bottom:18px;color:var(--muted)}
 .legend svg{vertical-align:-2px;margin-right:6px}
@@ -106,7 +108,10 @@ svg .folded{stroke:var(--fg);stroke-width:1.2}
 
 def front_page_html(library: Library, cards: Mapping[str, Card]) -> str:
     """Return the page; a circuit without a recorded card has its sentence only."""
-    shown = "".join(_card_html(name, cards.get(name)) for name in gallery.names())
+    shown = "".join(
+        card_html(name, cards.get(name), _address(circuit=name), _address(circuit=name, slides="circuit"))
+        for name in gallery.names()
+    )
     files = [name for name in library.names() if name not in gallery.names()]
     links = ", ".join(f'<a href="{_address(circuit=name)}">{escape(name)}</a>' for name in files)
     return f"""<!doctype html>
@@ -117,7 +122,7 @@ def front_page_html(library: Library, cards: Mapping[str, Card]) -> str:
 <link rel="icon" href="data:,">
 <title>{TITLE}</title>
 {HEAD}
-<style>{_colours()}{STYLE}</style>
+<style>{_colours()}{PAGE_STYLE}{STYLE}</style>
 </head>
 <body>
 <main>
@@ -132,8 +137,9 @@ def front_page_html(library: Library, cards: Mapping[str, Card]) -> str:
 """
 
 
-def _card_html(name: str, card: Card | None) -> str:
-    parts = [f'<h2><a href="{_address(circuit=name)}">{escape(name)}</a></h2>']
+def card_html(name: str, card: Card | None, address: str, story: str, words: str = "") -> str:
+    """Return the card of a circuit, or of something else that `words` describe, with the addresses of its pages."""
+    parts = [f'<h2><a href="{address}">{escape(name)}</a></h2>']
     if card is not None:
         before, after = card.calls
         drawings = [_svg(card.before, f"before: {plural(before, 'call')}"), _svg(card.after, f"after: {after:,}")]
@@ -142,8 +148,8 @@ def _card_html(name: str, card: Card | None) -> str:
         parts.append(f'<p class="calls">{before:,} → {plural(after, "call")}</p>')
         if card.time is not None:
             parts.append(f'<p class="time">{escape(card.time.words)}</p>')
-    parts.append(f"<p>{escape(f'{gallery.describe(name)} {gallery.describe_learned(name)}'.rstrip())}</p>")
-    story = _address(circuit=name, slides="circuit")
+    words = words or f"{gallery.describe(name)} {gallery.describe_learned(name)}".rstrip()
+    parts.append(f"<p>{escape(words)}</p>")
     label = f"Play the story of {escape(name)}"
     parts.append(f'<p class="story"><a href="{story}" aria-label="{label}">Play the story</a></p>')
     return f'<li class="card">{"".join(parts)}</li>'
@@ -169,9 +175,15 @@ def _address(**values: str) -> str:
     return escape(f"?{urlencode(values)}")
 
 
-def _colours() -> str:
+def colours() -> tuple[str, str]:
+    """Return the colours of cards as CSS properties, of the light and of the dark theme."""
     roles = (*SHOWN, "operator", "leaf", "fg", "muted", "line", "panel", "accent")
     light, dark = (";".join(f"--{role}:{theme[role]}" for role in roles if role in theme) for theme in (LIGHT, DARK))
+    return light, dark
+
+
+def _colours() -> str:
+    light, dark = colours()
     return f"html[data-theme]{{{light}}}html[data-theme=dark]{{{dark}}}"
 
 

@@ -23,6 +23,7 @@ from explorer.app.commands.lab import (
     run_until_told,
 )
 from explorer.app.ports import free_port
+from tests.app.commands.running import run
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -142,6 +143,33 @@ def test_the_address_is_printed_when_it_listens(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "at the address\n"
     print_when_it_listens(child, port, "never")
     assert capsys.readouterr().out == ""
+
+
+def test_course_copies_the_lessons_and_keeps_what_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "my lessons"
+    (folder / "checks").mkdir(parents=True)
+    (folder / "checks" / "lesson_05.py").write_text("mine")
+    assert "Kept 1 files that were there" in run("course", folder).output
+    assert (folder / "checks" / "lesson_05.py").read_text() == "mine"
+    names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    assert {"05_folding.ipynb", "README.md", "solutions/lesson_05.py", "pictures/svg.py"} <= names
+    assert not any("__pycache__" in name for name in names)
+    again = run("course", folder).output
+    assert "Wrote" not in again
+    assert f"Kept {len(names)} files" in again.replace("\n", " ")
+
+
+def test_course_refuses_a_file_and_an_installation_without_lessons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        result = CliRunner().invoke(app, ["course", str(folder)])
+        assert result.exit_code == 2
+        assert "cannot be copied into" in " ".join(result.output.split())
+    monkeypatch.setattr("explorer.app.commands.lab.notebooks_folder", lambda: (tmp_path, False))
+    result = CliRunner().invoke(app, ["course", str(tmp_path / "out")])
+    assert "this installation has no lessons" in " ".join(result.output.split())
 
 
 def test_the_folder_is_that_of_the_checkout() -> None:

@@ -1,7 +1,7 @@
 """Records, in the kernel of a lesson, the data that its page needs of each displayed widget.
 
-The course builder runs `recorder = CourseRecorder(); recorder.begin()` before the first cell and `recorder.end()` after
-the last one; the lesson itself does not change.
+The site (`docs/building/lessons.py`) runs `recorder = PictureRecorder(); recorder.begin()` before the first cell and
+`recorder.end()` after the last one; the lesson itself does not change.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def _leave_to_bundle(widget: object) -> None:
     raise NotImplementedError
 
 
-class CourseRecorder:
+class PictureRecorder:
     """Collects the displayed pictures of each trace and draws them at the end, once per trace."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class CourseRecorder:
         """Display every widget as its text and an `EmbeddedView` from now on."""
         shell = get_ipython()
         if shell is None:
-            raise CircuitError("lessons are recorded in a Jupyter kernel, by circuit-explorer course")
+            raise CircuitError("pictures are recorded in a Jupyter kernel: begin() was called outside of one")
         display: Any = shell.display_formatter
         views: dict[type, Callable[[Any], EmbeddedView]] = {
             TraceWidget: self.graph,

@@ -2,16 +2,19 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 
-pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
-pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
+pytest.importorskip("sphinx", reason="needs sphinx: pip install 'circuit-explorer[site]'")
 
-from explorer.app.course.markdown import ENTRY, TextOf, read_glossary
+from docutils import nodes
+from docutils.utils import new_document
 
-NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
+from docs.building.glossary import ENTRY, explain_first_uses, read_glossary
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 WRITTEN = (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
 TINY = read_glossary(
     "- **leaf** (leaves, `leaf_state`): a tensor,\n  stored.\n- **fold group** (group): layers & more.\n"
@@ -23,21 +26,26 @@ def test_terms_have_forms_and_a_meaning() -> None:
     assert TINY.meanings["leaves"] == "a tensor, stored."
 
 
+def explained(*paragraphs: Any) -> list[str]:
+    document = new_document("a lesson")
+    for one in paragraphs:
+        document += one
+    explain_first_uses(document, TINY)
+    return [str(raw.astext()) for raw in document.findall(nodes.raw)]
+
+
 def test_the_first_use_on_a_page_is_explained() -> None:
-    text = TextOf("x.md", terms=TINY.first_uses())
-    first = text.html("Leaves and a leaf, a *fold group*.")
-    assert '<dfn tabindex="0" title="leaf: a tensor, stored.">Leaves</dfn> and a leaf' in first
-    assert '<em><dfn tabindex="0" title="fold group: layers &amp; more.">fold group</dfn></em>' in first
-    assert "dfn" not in text.html("A leaf & a group.")
+    first = nodes.paragraph("", "Leaves and a leaf, a fold group.")
+    assert explained(first, nodes.paragraph("", "A leaf & a group.")) == [
+        '<dfn tabindex="0" title="leaf: a tensor, stored.">Leaves</dfn>',
+        '<dfn tabindex="0" title="fold group: layers &amp; more.">fold group</dfn>',
+    ]
 
 
-@pytest.mark.parametrize("words", ["## A leaf", "`leaf`", "[a leaf](https://example.org)", "$leaf$", "cleaf leafy"])
-def test_headings_code_links_formulas_and_parts_of_words_are_not_explained(words: str) -> None:
-    assert "dfn" not in TextOf("x.md", terms=TINY.first_uses()).html(words)
-
-
-def test_without_a_glossary_text_is_escaped() -> None:
-    assert TextOf("x.md").html("a < leaf") == "<p>a &lt; leaf</p>\n"
+@pytest.mark.parametrize("kind", [nodes.title, nodes.literal, nodes.reference, nodes.math, nodes.literal_block])
+def test_headings_code_links_and_formulas_are_not_explained(kind: Any) -> None:
+    assert explained(kind("", "a leaf")) == []
+    assert explained(nodes.paragraph("", "cleaf leafy")) == []
 
 
 class TestTheGlossaryOfTheCourse:
