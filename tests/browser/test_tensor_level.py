@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Dashboard]
-TOPS = "boxes => boxes.map((box) => [box.dataset.id, box.getBoundingClientRect().top])"
 LEVEL = "?circuit=conflict&level=tensor"
 
 
@@ -38,16 +37,11 @@ def test_level_is_chosen_stepped_and_asked_about_without_the_tools_of_circuits(d
     shown = page.wait_for_step(first)
     assert shown["matches"]
 
-    page.page.locator(".ce-box").first.click()
+    asked = next(node["id"] for node in page.picture()["nodes"] if node["title"] == "bmm")
+    page.page.locator(f".ce-box[data-id='{asked}']").first.focus()
+    page.page.keyboard.press("Enter")
     page.page.keyboard.press("w")
-    page.choose("Pattern", "drop_same_shape")
-    kinds = {node["id"]: node["title"] for node in page.picture()["nodes"]}
-    seen = page.page.viewport_size or {"height": 0}
-    places: dict[str, float] = dict(page.page.locator(".ce-box").evaluate_all(TOPS))
-    visible = [n for n, top in places.items() if n in kinds and 200 < top < seen["height"] / 2 - 40]
-    asked = next(node for node in visible if kinds[node] not in ("view", "reshape"))
-    page.page.locator(f".ce-box[data-id='{asked}']").first.click()
-    page.see(f"is {kinds[asked]}; drop_same_shape is tried at")
+    page.see("the rule declined: no other product shares a factor with it and fits")
 
     patterns = page.page.get_by_role("button", name="Pattern", exact=True)
     page.wait(lambda: patterns.count() == 0, "no tool: only layers are matched by such patterns")
@@ -172,9 +166,11 @@ def test_kernel_calls_are_stepped_through_and_say_what_each_pass_bought(dashboar
     page.wait_for_step(7)
     page.see("21 values share 8 slots of 16 KiB each")
     page.wait(lambda: len(buffers(page.page)) == 21, "a bar for each value")
-    page.page.locator(".ce-box").first.click()
+    asked = next(node["id"] for node in page.picture()["nodes"] if node["title"] == "Sum of products")
+    page.page.locator(f".ce-box[data-id='{asked}']").first.focus()
+    page.page.keyboard.press("Enter")
     page.page.keyboard.press("w")
-    page.choose("Pattern", "split-products")
+    page.see("the rule declined: it computes the products of its terms already")
     page.tool("Pipeline")
     listed = page.page.get_by_label("Passes, in order")
     page.wait(lambda: len(listed.inner_text().splitlines()) == 7, "the passes of kernel calls")

@@ -68,6 +68,7 @@ def test_details_of_a_layer_that_was_fused():
                 ["SumCollapse", "node 4 is a Hadamard layer, not a Sum layer"],
                 ["Tucker", "node 4 is a Hadamard layer, not a Kronecker layer"],
                 ["Mixing", "node 5 has arity 1, wanted at least 2"],
+                "In step 3, fuse, round 1.",
             ],
             "Lineage": [
                 ["symbolic layers", "5 (middle-left)"],

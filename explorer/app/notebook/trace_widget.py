@@ -16,7 +16,7 @@ from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.trace import MatchFound, Trace
-from explorer.views import Picture, fold_level, match_details
+from explorer.views import Picture, fold_level, match_details, plural
 from explorer_widgets.encode import Fallback
 from explorer_widgets.jupyter import GraphWidget, SavedPicture, bundle_with
 from explorer_widgets.schema import (
@@ -232,7 +232,7 @@ def _table_html(table: TableView) -> str:
     if not rest:
         return shown
     hidden = f"<table style='{TABLE}'><tr>{head}</tr>{''.join(rest)}</table>"
-    return f"{shown}<details><summary>{len(rest):,} more rows</summary>{hidden}</details>"
+    return f"{shown}<details><summary>{plural(len(rest), 'more row')}</summary>{hidden}</details>"
 
 
 def _cell_html(text: str) -> str:
@@ -282,7 +282,7 @@ def _buffer_lines(shown: BuffersView) -> list[str]:
     """Describe the memory of a program: how much it needs, and each buffer."""
     lines = [f"  {buffer['text']}" for buffer in shown["buffers"][:MAX_ROWS]]
     more = len(shown["buffers"]) - MAX_ROWS
-    return [shown["text"], *lines, *([f"  ... and {more:,} more buffers"] if more > 0 else [])]
+    return [shown["text"], *lines, *([f"  ... and {plural(more, 'more buffer')}"] if more > 0 else [])]
 
 
 def fold_text(level: FoldLevelView) -> str:
@@ -304,7 +304,7 @@ def table_text(table: TableView) -> str:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     more = len(table["rows"]) - MAX_ROWS
-    return "\n".join([*lines, *([f"... and {more:,} more rows"] if more > 0 else [])])
+    return "\n".join([*lines, *([f"... and {plural(more, 'more row')}"] if more > 0 else [])])
 
 
 def _hull_text(hull: HullView) -> str:
@@ -335,4 +335,4 @@ def _describe_nodes(nodes: Sequence[NodeView]) -> str:
         folds = f" x{node['folds']}" if node["folds"] > 1 else ""
         lines.append(f"level {node['level']}: {count}{node['title']}{folds}, {node['change']}")
     more = len(nodes) - MAX_ROWS
-    return "; ".join([*lines, *([f"and {more:,} more boxes"] if more > 0 else [])]) + "."
+    return "; ".join([*lines, *([f"and {plural(more, 'more box', 'more boxes')}"] if more > 0 else [])]) + "."
