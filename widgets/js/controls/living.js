@@ -27,7 +27,7 @@ const EPOCH_MS = 600;
 const HIDDEN = 3 / 8;
 
 /** @param {import("../graph.js").Page} page */
-export function makeLiving({ ui: { announce, timers }, store, saving: { request, setView } }) {
+export function makeLiving({ ui: { announce, timers }, store, camera, saving: { request, setView } }) {
   const { state } = store;
   /** What the circuit believes without evidence. @type {Dream | null} */
   let dreamt = null;
@@ -81,12 +81,13 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   function restore(on) {
     if (on === state.alive) return;
     stop();
-    store.set({ alive: on });
+    store.set({ alive: on, notice: "" });
     if (on) later();
   }
 
   function toggle() {
     setView({ beliefs: !state.alive });
+    if (!state.alive && !state.life && state.picture) camera.fit(); // and again once there is less room for the picture
     restore(!state.alive);
   }
 
