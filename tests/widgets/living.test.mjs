@@ -368,6 +368,17 @@ test("given something impossible, no value is said", async () => {
   close();
 });
 
+test("a host that asks for it hears what is observed, as it would be typed", async () => {
+  const age = { name: "age", states: 0, span: [-2, 2], zero: 40, unit: 10 };
+  const { root, model, close } = await single(age, { kind: "gaussian" }, [[3, 1, 0]], [0, 1, 0]);
+  await model.put({ options: { ...model.get("options"), requests: ["observed"] } });
+  root.of("ce-living-given")[0].value = "52.5";
+  root.all((one) => one.tagName === "form")[0].dispatch("submit");
+  await new Promise((resolve) => setTimeout(resolve, 350));
+  assert.equal(model.get("request").name, 'observed ["52.5",""]');
+  close();
+});
+
 test("the field of a value refuses what a variable cannot be", async () => {
   const rooms = { name: "rooms", states: 3, span: [0, 2], zero: 4 };
   const { root, close } = await single(rooms, { kind: "table" }, [[1, 3, 0]], [0, 0, 0]);

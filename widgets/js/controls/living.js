@@ -4,7 +4,8 @@ import { believe, dream } from "../living/beliefs.js";
 import { drawn } from "../living/leaves.js";
 import { completed, readModel } from "../living/model.js";
 import { isTurned, tilesOf } from "../living/paint.js";
-import { cellWords, nearestOf } from "../living/words.js";
+import { cellWords, entryOf, nearestOf } from "../living/words.js";
+import { list } from "../shared/reading.js";
 import { matchesMedia } from "../shared/theme.js";
 
 /**
@@ -21,6 +22,8 @@ import { matchesMedia } from "../shared/theme.js";
  */
 /** How long a sample shows each group of layers, and all of them at most, in milliseconds. */
 const [BEAT_MS, SAMPLE_MS] = [400, 2_800];
+/** The request that says what is observed, and how long after a stroke. */
+const [OBSERVED, TELL_MS] = ["observed", 250];
 /** How long each epoch of the training is shown. */
 const EPOCH_MS = 600;
 /** This share of the rows of an image is unknown at first. */
@@ -44,7 +47,16 @@ export function makeLiving({ ui: { announce, timers }, store, camera, saving: { 
   function observe(evidence, chosen, row = evidence) {
     const { life } = state;
     if (!life || !dreamt) return;
+    const isNew = evidence !== state.evidence;
     store.set({ evidence, row, sampling: chosen !== undefined, believed: believe(life, dreamt, row, chosen) });
+    if (isNew) timers.after("observed", TELL_MS, tell);
+  }
+
+  /** Tell a host that asks for it what is observed, for its own queries. */
+  function tell() {
+    const { life, evidence, options } = state;
+    if (!life || !list(options.requests).includes(OBSERVED)) return;
+    request(`${OBSERVED} ${JSON.stringify(life.variables.map((own, at) => entryOf(own, evidence[at] ?? null)))}`);
   }
 
   /** Forget a sample on its way, or a film. */

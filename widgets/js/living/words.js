@@ -98,6 +98,11 @@ export function nearestOf(variable, x) {
   return variable.isInteger ? valueOf(variable, Math.round(cellOf(variable, x))) : x;
 }
 
+/** What is written into a form for a value; empty if it is not observed. @param {Variable} variable @param {number | null} x */
+export const entryOf = (variable, x) =>
+  x === null ? "" : (variable.labels[x] ?? String(Number(cellOf(variable, x).toPrecision(ENTRY_DIGITS))));
+const ENTRY_DIGITS = 9;
+
 /** How much larger the log-density of the values of a row is than that of the numbers in the table. @param {Model} model @param {Evidence} row */
 export const logScale = ({ variables }, row) =>
   variables.reduce((sum, { states, unit }, at) => sum + (row[at] === null || states ? 0 : Math.log(unit)), 0);
