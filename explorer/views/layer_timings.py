@@ -257,7 +257,8 @@ def layers_note(run: Run, device: str = CPU) -> str:
     if whole is None or total is None or whole.estimate is None or total.estimate is None:
         return f"The {noun} were not timed on {device_text(device)}: {run.missing.get(device, 'not measured')}."
     together = f"The {noun} one by one take {time_text(total.estimate.median)} on {device_text(device)}"
-    return f"{together}, the whole {_program_noun(run)} {time_text(whole.estimate.median)}."
+    why = " Alone, each has its own launch and copies." if total.estimate.median > whole.estimate.median else ""
+    return f"{together}, the whole {_program_noun(run)} {time_text(whole.estimate.median)}.{why}"
 
 
 def layers_notes(run: Run) -> list[str]:

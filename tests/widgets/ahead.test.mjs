@@ -116,7 +116,10 @@ test("t measures if the host offers it; the time line shows the progress with Ca
   const { model, root, press, last, close } = open({ steps, options: { requests: ["timing"] }, progress: {} });
   press("t");
   assert.deepEqual(last(), { request: { name: "timing", n: 1 } });
-  const hidden = () => [root.button("Time it").hidden, root.of("ce-timing")[0].hidden];
+  const hidden = () => [
+    root.button("Time it").getAttribute("aria-disabled") === "true",
+    root.of("ce-timing")[0].hidden,
+  ];
   assert.deepEqual(hidden(), [false, true]);
   await model.put({ progress: { text: "Timing: fold, level 0", share: 0.25 } });
   assert.deepEqual(hidden(), [true, false]);
@@ -130,5 +133,29 @@ test("t measures if the host offers it; the time line shows the progress with Ca
   assert.deepEqual(last(), { request: { name: "cancel", n: 2 } });
   await model.put({ progress: {} });
   assert.deepEqual(hidden(), [false, true]);
+  close();
+});
+
+test("a key that the time line has no use for says so in the status line", () => {
+  const { root, press, close } = open();
+  for (const key of ["z", "r"]) {
+    press(key);
+    assert.match(root.of("ce-caption")[0].textContent, /^Nothing was measured yet/);
+  }
+  press("b");
+  assert.match(root.of("ce-caption")[0].textContent, /^What layers believe is not known here/);
+  close();
+});
+
+test("beside a tool of the host, what has no room in the toolbar is in a menu", async () => {
+  const { root, model, press, close } = open();
+  root.clientWidth = 1040;
+  await model.put({ options: { tool: true, animate: false } });
+  const menu = root.of("ce-more")[0];
+  assert.match(menu.textContent, /Colour by.*Copy SVG.*Table/s);
+  press("/");
+  assert.equal(menu.open, true);
+  await model.put({ options: {} });
+  assert.equal(root.of("ce-more").length, 0);
   close();
 });

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { believe, dream } from "../../widgets/js/living/beliefs.js";
 import { completed, marginal, readModel, repeatable, upward } from "../../widgets/js/living/model.js";
 import { tilesOf } from "../../widgets/js/living/paint.js";
-import { nearestOf, valueWords } from "../../widgets/js/living/words.js";
+import { endWords, nearestOf, valueWords } from "../../widgets/js/living/words.js";
 import { open } from "./graph.mjs";
 
 const packed = (numbers) => {
@@ -184,7 +184,7 @@ test("a number is observed on its curve, and forgotten", async () => {
   assert.match(second.textContent, /= 30, observed/);
   assert.match(first.textContent, /no90 %yes10 %/);
   const density = (0.5 * (1 + Math.exp(-8))) / (0.5 * Math.sqrt(2 * Math.PI)) / 10; // for each year
-  assert.ok(value().includes(`log p = −${Math.abs(Math.log(density)).toFixed(2)} nats`), value());
+  assert.ok(value().includes(`log density = −${Math.abs(Math.log(density)).toFixed(2)} nats`), value());
   slider.dispatch("keydown", { key: "Delete" });
   assert.match(second.textContent, /about 40/);
   close();
@@ -226,6 +226,68 @@ test("a number has the digits that count, at any scale", () => {
   assert.equal(valueWords(own({ unit: 1e-30 }), 0), "0");
 });
 
+test("the ends of a curve are apart, and tell which numbers they are", () => {
+  const words = (more) => endWords(own(more), 118, 12);
+  const width = (more) => words(more).reduce((sum, one) => sum + one.length, 0) * 12 * 0.56;
+  assert.deepEqual(words({ zero: 14, unit: 5 }), ["4", "24"]);
+  const big = { zero: 1e6, unit: 1.04 };
+  assert.deepEqual(words(big), ["999,998", "1,000,002"]);
+  const small = { zero: 1e-6, unit: 3e-7 };
+  assert.deepEqual(words(small), ["4e-7", "1.6e-6"]);
+  assert.deepEqual(words({ zero: 1e8 + 0.5, unit: 0.001 }), ["100,000,000.498", "+0.004"]);
+  for (const one of [big, small]) assert.ok(width(one) <= 118, words(one).join(" "));
+});
+
+test("a number far off its curve is an arrow at its edge, and its log density is short", async () => {
+  const age = { name: "age", states: 0, span: [-2, 2], zero: 40, unit: 10 };
+  const { root, close, value } = await single(age, { kind: "gaussian" }, [[3, 1, 0]], [0, 1, 0]);
+  const [form, given, off] = [
+    root.all((one) => one.tagName === "form")[0],
+    root.of("ce-living-given")[0],
+    () => root.of("ce-curve-off")[0],
+  ];
+  assert.ok(off().hidden);
+  assert.match(value(), /^log p = 0\.00 nats/); // nothing is observed: no density
+  const observe = (number) => {
+    given.value = number;
+    form.dispatch("submit");
+  };
+  observe("1000000000");
+  assert.equal(off().textContent, "1e9 ▶");
+  assert.match(root.of("ce-curve-words")[0].textContent, /^= 1e9, observed$/);
+  assert.match(root.of("ce-curve-words")[0].getAttribute("title"), /^= 1,000,000,000, observed, outside/);
+  assert.match(value(), /^log density = −5e15 nats/);
+  observe("-200");
+  assert.match(root.of("ce-curve-below")[0].textContent, /^◀ -200/);
+  observe("41");
+  assert.ok(off().hidden);
+  close();
+});
+
+test("until the weights are there, a drag neither paints nor moves the picture", async () => {
+  const { root, press, model, close } = living();
+  press("b");
+  await model.put({ living: "null" });
+  assert.equal(root.getAttribute("aria-busy"), "true");
+  assert.ok(root.of("ce-awaiting").length);
+  const [view, zoom] = [root.of("ce-view")[0], root.getAttribute("data-zoom")];
+  const sent = model.sent.length;
+  for (const [type, x] of [
+    ["pointerdown", 100],
+    ["pointermove", 200],
+    ["pointerup", 200],
+    ["click", 200],
+  ])
+    view.dispatch(type, { button: 0, buttons: 1, clientX: x, clientY: 50, target: view });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  assert.equal(root.getAttribute("data-zoom"), zoom);
+  assert.ok(!model.sent.slice(sent).some((one) => one.view?.zoom || one.selection));
+  await model.put({ living: JSON.stringify(COINS) });
+  assert.equal(root.getAttribute("aria-busy"), null);
+  assert.equal(root.of("ce-awaiting").length, 0);
+  close();
+});
+
 test("integers that the circuit reads as real numbers are observed and shown as integers", () => {
   const age = own({ zero: 47.3, unit: 11.7, isInteger: true });
   assert.equal(valueWords(age, 0.5), "53");
@@ -264,7 +326,7 @@ test("the density of a sample is one of the cells of the table", async () => {
   const log = -0.5 * ((cell - 40) / 1000) ** 2 - Math.log(1000) - 0.5 * Math.log(2 * Math.PI);
   const shown = Number(
     value()
-      .match(/log p = (−[\d.]+)/)[1]
+      .match(/log density = (−[\d.]+)/)[1]
       .replace("−", "-"),
   );
   assert.ok(Math.abs(shown - log) < 0.02, `${shown} ${log}`);
@@ -303,6 +365,17 @@ test("given something impossible, no value is said", async () => {
   assert.match(root.of("ce-living-value")[0].textContent, /^impossible/);
   assert.match(first.textContent, /left0–1✓/);
   assert.match(second.textContent, /ageimpossible/);
+  close();
+});
+
+test("a host that asks for it hears what is observed, as it would be typed", async () => {
+  const age = { name: "age", states: 0, span: [-2, 2], zero: 40, unit: 10 };
+  const { root, model, close } = await single(age, { kind: "gaussian" }, [[3, 1, 0]], [0, 1, 0]);
+  await model.put({ options: { ...model.get("options"), requests: ["observed"] } });
+  root.of("ce-living-given")[0].value = "52.5";
+  root.all((one) => one.tagName === "form")[0].dispatch("submit");
+  await new Promise((resolve) => setTimeout(resolve, 350));
+  assert.equal(model.get("request").name, 'observed ["52.5",""]');
   close();
 });
 

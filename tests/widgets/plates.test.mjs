@@ -250,6 +250,19 @@ test("at a small scale a line below a plate gives way to the title of another", 
   assert.deepEqual(texts(0.45), [["a"], ["a", "2"]]);
 });
 
+test("the columns that inputs read are named at every scale, cut if they are long", () => {
+  const shown = { ...plate([1, 2], row, 2), calls: "2 calls", columns: "temp, rain mm, income", room: 80 };
+  const label = labelElement(maker(newDocument()), { ...read(a).boxes[0], x: 50, y: 50, h: 20, plate: shown });
+  const texts = (k) => {
+    layLabels([label], k, 12);
+    return label.texts.slice(1).map(({ textContent }) => textContent);
+  };
+  assert.deepEqual(texts(1)[0], "2 calls");
+  assert.match(texts(1)[1], /^temp/);
+  assert.match(texts(0.6)[0], /^temp/);
+  assert.match(texts(0.45)[0], /^te.*…$/);
+});
+
 test("a line through the shape below a plate leaves it out, and keeps the calls", () => {
   const shown = read(a, b, {
     edges: [

@@ -1,5 +1,6 @@
 """Synchronizes a session and a drawing: actions in the drawing change the session, and its changes are drawn."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -22,6 +23,9 @@ LOOK = ("mode", "colour_by", "group_by", "slides")
 """The keys of a drawing's view that belong to the display of a session."""
 CLOSER = ("hull", "closeup")
 """The keys of a close look, in addition to the match number and to whether beliefs are shown."""
+
+OBSERVED = "observed"
+"""The request that says which values the reader has observed: an entry for each variable, as a JSON list."""
 
 
 class GraphHost(Protocol):
@@ -123,6 +127,8 @@ class GraphLink:
             self.session.change_look(group_by="none", everything=True)
         elif name == "values":
             self._run_values()
+        elif name.startswith(f"{OBSERVED} "):
+            self.session.observe(json.loads(name.removeprefix(OBSERVED)))
         elif name == "living":
             self._send_weights()
 

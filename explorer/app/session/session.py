@@ -40,6 +40,7 @@ Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
 EVENTS = frozenset(
     {"trace", "step", "selection", "look", "times", "checks", "trial", "values", "other", "closer", "answer"}
+    | {"observed"}
 )
 """The names that listeners receive."""
 
@@ -55,6 +56,8 @@ class Session:
         self.values: ValuesView | None = None
         """The values of the circuit for some inputs, once the reader has asked for them."""
         self._answers = 0
+        self.observed: tuple[str, ...] = ()
+        """What the reader observes in the picture, an entry per variable, empty if it is unknown."""
         self.layers: tuple[int, ...] = ()
         """The layers that the reader clicked in selected plates."""
         self._listeners: list[Listener] = []
@@ -100,7 +103,7 @@ class Session:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
         self.opened, self.state, self.layers = opened, self._possible(opened, state), ()
-        self.findings, self.trial, self.values = self._recorded(), None, None
+        self.findings, self.trial, self.values, self.observed = self._recorded(), None, None, ()
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
 
@@ -197,6 +200,11 @@ class Session:
         self._answers += 1
         self.values = {**values, "answer": self._answers}
         self._tell("values")
+
+    def observe(self, entries: Sequence[object]) -> None:
+        """Set what the reader observes in the picture, for other queries."""
+        self.observed = tuple(map(str, entries))
+        self._tell("observed")
 
     def compare_with(self, other: ViewState | None) -> None:
         """Set the view state of the trace to compare with; the host opens it."""

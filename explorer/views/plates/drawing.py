@@ -19,6 +19,7 @@ from explorer.views.plates.plate_words import (
     blocked_text,
     blocking_layers,
     calls_text,
+    column_names,
     label_width,
     news_text,
     outputs_text,
@@ -107,6 +108,8 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
         "reads": reads_text(index, plate),
         "shape": shape_text(index, at, plate),
     }
+    if columns := column_names(index, at, plate):
+        view["columns"] = columns
     names = names_of(index, view["cells"])
     if any(names):
         view["names"] = names

@@ -27,6 +27,7 @@ from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import (
     PlateTimes,
+    alone_note,
     half_bars,
     legend_of_times,
     missing_note,
@@ -84,7 +85,8 @@ class PlatesPainter:
         _add_plates(request, view["nodes"], at, marked=mode != "after")
         view["width"], view["height"] = stage.width, stage.height
         called = {plate.id for plate in plates_of(index, at).plates if plate.is_called}
-        without = missing_note([node for node in view["nodes"] if node["id"] in called])
+        own = [node for node in view["nodes"] if node["id"] in called]
+        without = alone_note(own) + missing_note(own)
         view["note"] = note_of_plates(index, plates_of(index, at)) + without
         view["links"] = list(link_views(missed_links(index, at), wiring_of(index, at)))
         view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]

@@ -167,7 +167,7 @@ def _words_below(plate: PlateView) -> list[tuple[str, str]]:
 
     Shape and reads are whole or left out: "view, no" would say something else than "view, no copy".
     """
-    below = (plate["calls"], plate["news"], plate["shape"], plate["reads"])
+    below = (plate["calls"], plate["news"], plate.get("columns") or plate["shape"], plate["reads"])
     lines: list[tuple[str, str]] = []
     for kind, text in zip(WORD_KINDS, below, strict=True):
         if text and len(lines) < LINES["most"]:

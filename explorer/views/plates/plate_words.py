@@ -109,14 +109,19 @@ def _limits(plates: Plates) -> Iterator[str]:
         yield "Which slice reads which is not known, because they were folded before the trace."
 
 
+def column_names(index: TraceIndex, at: int, plate: Plate) -> str:
+    """Return the names of the columns that inputs read; empty if it is not an input, or there is no table."""
+    nodes = plate.ids if plate.node is None else (plate.node,)
+    return columns_text(index, index.state(at), nodes) if plate.record.scope is not None else ""
+
+
 def shape_text(index: TraceIndex, at: int, plate: Plate) -> str:
     """Return the shapes of the parameters, `64×16×17`, with their names if there are several; of results, if known.
 
-    For inputs that read a table, return the names of its columns.
+    Empty for inputs that read a table, whose columns are named in its place.
     """
-    nodes = plate.ids if plate.node is None else (plate.node,)
-    if plate.record.scope is not None and (columns := columns_text(index, index.state(at), nodes)):
-        return columns
+    if column_names(index, at, plate):
+        return ""
     if "results" in plate.record.config:
         return results_text(plate.record)
     folds = (plate.record.num_folds,) if plate.record.num_folds > 1 else ()

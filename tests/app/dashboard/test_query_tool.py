@@ -171,6 +171,29 @@ def test_the_form_has_the_variables_of_the_selected_step() -> None:
     assert len(tool.row.fields) == 5
 
 
+def test_what_is_observed_in_the_picture_is_in_the_form_until_it_is_typed_over() -> None:
+    tool = (reader := Reader("evidence")).tool
+    tool.kind.value = "marginal"
+    session, values = reader.workspace.session, lambda: [field.value for field in tool.row.fields]
+    reader.go(1)
+
+    def hear() -> None:
+        tool.on_change(frozenset({"observed"}))
+
+    session.observe(["1", "", "", "0", ""])
+    hear()
+    assert values() == ["1", "", "", "0", ""]
+    tool._start()
+    reader.wait()
+    assert "log p(x0 = 1, x3 = 0)" in str(tool.answer.object)
+    tool.row.fields[0].value = "0"
+    hear()
+    assert values() == ["0", "", "", "0", ""], "it was taken once"
+    session.observe(["", "", "", "7", ""])
+    hear()
+    assert values() == [""] * 5, "7 is not a value of x3"
+
+
 def pair() -> Circuit:
     """A mixture of products of two variables."""
     b = CircuitBuilder()

@@ -69,6 +69,12 @@ def test_plates_that_a_step_kept_keep_their_time_and_others_have_none():
     )
 
 
+def test_the_note_says_why_the_times_of_plates_are_more_than_that_of_the_step():
+    index = index_of("conflict")
+    notes = [picture(index, 0, group_by="plates", layer_times=one).view["note"] for one in (MEASURED, {})]
+    assert ["timed one by one, each with its launch and copies" in note for note in notes] == [True, False]
+
+
 def test_the_state_before_a_step_has_its_own_times():
     index = index_of("conflict")
     assert bars_of(index, 3, MEASURED, mode="before") == bars_of(index, 0, MEASURED)

@@ -47,6 +47,8 @@ class PlateView(TypedDict):
     reads: str
     """Read of a folded layer: `gather, copies 64 KiB`; empty for others."""
     shape: str
+    columns: NotRequired[str]
+    """The columns of a table that inputs read: named at every scale."""
     """The shapes of its parameters: `64×16×17`."""
     marks: NotRequired[dict[str, list[int]]]
     """Cells by what happened to them; `marks` in `theme.json` lists the marks."""

@@ -4,10 +4,21 @@ import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/near.js";
 import { SECTIONS } from "../parts/inspector.js";
-import { chosenMode, hasAllTools, isAlive, isCompact, isDrawer, isPresenting, triedPin } from "../parts/state.js";
+import {
+  chosenMode,
+  hasAllTools,
+  hasMenu,
+  isAlive,
+  isCompact,
+  isDrawer,
+  isPresenting,
+  triedPin,
+} from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
 /** @import { Picture } from "../picture/types.js" */
+
+const NO_BELIEFS = "What layers believe is not known here: it is of the plates of a circuit.";
 
 /** @param {import("../graph.js").Page} page */
 export function makeKeys(page) {
@@ -67,12 +78,13 @@ export function makeKeys(page) {
     _: () => camera.zoom(1 / ZOOM_STEP),
     f: () => camera.focusOrFit(),
     "/": () => {
-      if (!hasAllTools(state)) inspector.open();
+      if (hasMenu(state)) page.arrangement.openMenu();
+      else if (!hasAllTools(state)) inspector.open();
       search.focus();
     },
     d: () => setMode(chosenMode(state) === "diff" ? "after" : "diff"),
     "?": () => help.open(),
-    b: () => page.livingBar.switching.hidden !== true && page.living.toggle(),
+    b: () => (page.livingBar.switching.hidden ? selecting.say(NO_BELIEFS) : page.living.toggle()),
     s: () => isAlive(state) && page.living.sample(),
     t: () => (timing.isOffered() ? timing.start() : inspector.openSection("timing")),
     r: () => page.timeline.race(),

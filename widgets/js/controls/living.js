@@ -4,7 +4,8 @@ import { believe, dream } from "../living/beliefs.js";
 import { drawn } from "../living/leaves.js";
 import { completed, readModel } from "../living/model.js";
 import { isTurned, tilesOf } from "../living/paint.js";
-import { cellWords, nearestOf } from "../living/words.js";
+import { cellWords, entryOf, nearestOf } from "../living/words.js";
+import { list } from "../shared/reading.js";
 import { matchesMedia } from "../shared/theme.js";
 
 /**
@@ -21,13 +22,15 @@ import { matchesMedia } from "../shared/theme.js";
  */
 /** How long a sample shows each group of layers, and all of them at most, in milliseconds. */
 const [BEAT_MS, SAMPLE_MS] = [400, 2_800];
+/** The request that says what is observed, and how long after a stroke. */
+const [OBSERVED, TELL_MS] = ["observed", 250];
 /** How long each epoch of the training is shown. */
 const EPOCH_MS = 600;
 /** This share of the rows of an image is unknown at first. */
 const HIDDEN = 3 / 8;
 
 /** @param {import("../graph.js").Page} page */
-export function makeLiving({ ui: { announce, timers }, store, saving: { request, setView } }) {
+export function makeLiving({ ui: { announce, timers }, store, camera, saving: { request, setView } }) {
   const { state } = store;
   /** What the circuit believes without evidence. @type {Dream | null} */
   let dreamt = null;
@@ -44,7 +47,16 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   function observe(evidence, chosen, row = evidence) {
     const { life } = state;
     if (!life || !dreamt) return;
+    const isNew = evidence !== state.evidence;
     store.set({ evidence, row, sampling: chosen !== undefined, believed: believe(life, dreamt, row, chosen) });
+    if (isNew) timers.after("observed", TELL_MS, tell);
+  }
+
+  /** Tell a host that asks for it what is observed, for its own queries. */
+  function tell() {
+    const { life, evidence, options } = state;
+    if (!life || !list(options.requests).includes(OBSERVED)) return;
+    request(`${OBSERVED} ${JSON.stringify(life.variables.map((own, at) => entryOf(own, evidence[at] ?? null)))}`);
   }
 
   /** Forget a sample on its way, or a film. */
@@ -81,12 +93,13 @@ export function makeLiving({ ui: { announce, timers }, store, saving: { request,
   function restore(on) {
     if (on === state.alive) return;
     stop();
-    store.set({ alive: on });
+    store.set({ alive: on, notice: "" });
     if (on) later();
   }
 
   function toggle() {
     setView({ beliefs: !state.alive });
+    if (!state.alive && !state.life && state.picture) camera.fit(); // and again once there is less room for the picture
     restore(!state.alive);
   }
 

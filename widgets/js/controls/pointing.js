@@ -5,7 +5,7 @@ import { list } from "../shared/reading.js";
 import { clock } from "../shared/timing.js";
 import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
-import { guessOf, isAlive, layersOf } from "../parts/state.js";
+import { guessOf, isAlive, isLifeAwaited, layersOf } from "../parts/state.js";
 import { boxAt, pointOf } from "./camera_views.js";
 
 /**
@@ -178,13 +178,14 @@ export function makePointing({
       hint.hide();
     }
     function release() {
-      dragged = living.end() || Boolean(drag && drag.moved);
+      dragged = living.end() || Boolean(drag && drag.moved) || (dragged && !drag);
       drag = null;
       element.setAttribute("class", "ce-view");
     }
     on("pointerdown", (event) => {
       if (event.button) return;
-      dragged = false;
+      dragged = isLifeAwaited(state); // a stroke that comes too early neither moves the picture nor selects
+      if (dragged) return;
       if (isAlive(state) && living.begin(spot(event))) {
         hint.hide();
         return capture(event);

@@ -129,7 +129,7 @@ export function makeSelecting(page) {
     return "This step has no matches and no near misses.";
   }
 
-  /** @param {string} notice */
+  /** Say in the status line what a key could not do. @param {string} notice */
   function say(notice) {
     store.set({ notice });
     announce(notice);
@@ -140,6 +140,7 @@ export function makeSelecting(page) {
     choose,
     light,
     lightBefore: openBefore,
+    say,
     /** Light the next match. @param {number} way */
     turn(way) {
       const stops = state.picture ? state.picture.stops : [];

@@ -1,7 +1,7 @@
 /** The variables of a living circuit that is no image: how probable each value is, before and given what is observed. */
 
 import { densities, marginal } from "../living/model.js";
-import { guessOf, valueWords } from "../living/words.js";
+import { endWords, farWords, guessOf, valueWords } from "../living/words.js";
 import { isAlive } from "./state.js";
 
 /** @import { Variable } from "../living/model.js" */
@@ -10,6 +10,8 @@ import { isAlive } from "./state.js";
 const [MAX_VARIABLES, MAX_VALUES] = [60, 12];
 /** The curve of a number: points, and its size. */
 const [POINTS, WIDTH, HEIGHT] = [72, 132, 40];
+/** The size of the words at its ends, and the least space between them. */
+const [SMALL, APART] = [12, 14];
 /** Steps of the slider on a real number. */
 const PARTS = 400;
 /** Keys of a slider, which are not those of the picture. */
@@ -137,15 +139,16 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
         slider.focus?.();
       }),
     });
+    const off = h("span", { class: "ce-curve-off", "aria-hidden": "true", hidden: true });
     const ends = h(
       "div",
       { class: "ce-curve-ends", "aria-hidden": "true" },
-      ...span.map((end) => h("span", { text: valueWords(own, end), title: valueWords(own, end) })),
+      ...endWords(own, WIDTH - APART, SMALL).map((text, at) => h("span", { text, title: valueWords(own, span[at]) })),
     );
     return {
       elements: [
         h("div", { class: "ce-curve-head" }, words, forget),
-        h("div", { class: "ce-curve" }, s("svg", picture, prior, now, mark), slider),
+        h("div", { class: "ce-curve" }, s("svg", picture, prior, now, mark), off, slider),
         ends,
       ],
       draw() {
@@ -162,10 +165,17 @@ export function makeColumns({ ui: { h, s, guard }, store: { state }, living }) {
         for (const end of ["x1", "x2"]) mark.setAttribute(end, String(place));
         mark.setAttribute("class", `ce-curve-mark${isKnown ? "" : guess ? " ce-curve-mean" : " ce-curve-none"}`);
         slider.value = String(Math.round(at));
+        const side = x === null ? 0 : Number(x > span[1]) - Number(x < span[0]);
+        const isFar = !states && side !== 0;
         const shown = isKnown ? `${valueWords(own, x)}, ${how}` : (guess?.words ?? "impossible");
-        words.textContent = isKnown ? `= ${shown}` : shown;
-        words.setAttribute("title", words.textContent);
-        slider.setAttribute("aria-valuetext", guess ? `unknown, ${shown}` : shown);
+        words.textContent = !isKnown ? shown : `= ${isFar ? `${farWords(own, x)}, ${how}` : shown}`;
+        words.setAttribute("title", `${isKnown ? `= ${shown}` : shown}${isFar ? ", outside these values" : ""}`);
+        off.hidden = !isFar;
+        if (isFar) mark.setAttribute("class", "ce-curve-mark ce-curve-none");
+        off.textContent = isFar && x !== null ? (side > 0 ? `${farWords(own, x)} ▶` : `◀ ${farWords(own, x)}`) : "";
+        off.setAttribute("class", `ce-curve-off${side < 0 ? " ce-curve-below" : ""}`);
+        const told = isFar ? `${shown}, outside these values` : shown;
+        slider.setAttribute("aria-valuetext", guess ? `unknown, ${shown}` : told);
         forget.hidden = how !== "observed";
       },
     };
@@ -221,7 +231,9 @@ export const STYLE = `
 .ce-curve-mark{stroke:var(--ce-accent);stroke-width:3;vector-effect:non-scaling-stroke}
 .ce-curve-mean{stroke-width:1;stroke-dasharray:1 2}
 .ce-curve-none{stroke:none}
-.ce-curve-words{overflow:hidden;text-overflow:ellipsis}
+.ce-curve-off{position:absolute;right:0;top:10px;max-width:100%;padding:0 2px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-size:12px;font-weight:600;color:var(--ce-accent);background:var(--ce-panel);pointer-events:none}
+.ce-curve-off.ce-curve-below{right:auto;left:0}
+.ce-curve-words{min-width:0;overflow:hidden;text-overflow:ellipsis}
 .ce-root .ce-curve input{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:crosshair}
 .ce-curve:has(input:focus-visible){outline:2px solid var(--ce-accent);outline-offset:2px}
 .ce-curve-ends>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}

@@ -10,6 +10,7 @@ import {
   followsContent,
   hasAllTools,
   hasLegend,
+  hasMenu,
   isCompact,
   isDrawer,
   isGuessing,
@@ -53,7 +54,7 @@ export const STYLE = `
 .ce-root button{display:inline-flex;align-items:center;justify-content:center;gap:5px;font-weight:500}
 .ce-root button.ce-bare{border-color:transparent;padding:0 6px}
 .ce-root button:hover:not(:disabled){background:var(--ce-soft)}
-.ce-root button:disabled{opacity:.45;cursor:default}
+.ce-root button:is(:disabled,[aria-disabled=true]){opacity:.45;cursor:default}
 .ce-root button[aria-pressed=true],.ce-root button[aria-expanded=true]{background:var(--ce-soft);border-color:var(--ce-accent);box-shadow:inset 0 -2px 0 var(--ce-accent)}
 .ce-root :focus{outline:none}
 .ce-root :focus-visible{outline:2px solid var(--ce-accent);outline-offset:2px}
@@ -65,6 +66,10 @@ export const STYLE = `
 .ce-label select{color:var(--ce-fg)}
 .ce-main{position:relative;display:flex;flex:1 0 clamp(180px,50vh,240px);min-height:0;background:var(--ce-ground)}
 .ce-float{position:absolute;display:flex;gap:4px}
+.ce-more{position:relative}
+.ce-more>summary{display:flex;align-items:center;height:28px;padding:0 8px;border:1px solid var(--ce-control);border-radius:6px;font-weight:500;cursor:pointer;white-space:nowrap}
+.ce-more>summary:hover,.ce-more[open]>summary{background:var(--ce-soft)}
+.ce-more-panel{position:absolute;right:0;top:32px;z-index:6;display:flex;flex-direction:column;align-items:flex-start;gap:8px;padding:10px 12px;border:1px solid var(--ce-control);border-radius:8px;background:var(--ce-panel);box-shadow:0 3px 12px var(--ce-shade)}
 `;
 
 /**
@@ -144,28 +149,57 @@ export function makeArrangement(page) {
   const { toolbar, search, slides, copying, table, stepper, below, closeup } = page;
   const { make, h } = page.ui;
   const { state } = page.store;
+  const rest = h("div", { class: "ce-more-panel" });
+  const menu = h(
+    "details",
+    { class: "ce-more" },
+    h("summary", { text: "More", title: "Search, copy, colours, groups" }),
+    rest,
+  );
+  menu.addEventListener("keydown", (/** @type {any} */ event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.removeAttribute("open");
+    menu.firstChild.focus?.();
+    event.stopPropagation();
+  });
   const common = [search.element, slides.buttons, copying.button, toolbar.time, table.toggle];
+  const tableWords = h("span", { text: "Table" });
+  const tableLine = h("div", { class: "ce-group" });
+  /** What has no room in the toolbar. */
+  function moved() {
+    const own = isCompact(state) ? [slides.buttons, toolbar.time] : [];
+    setChildren(tableLine, [table.toggle, tableWords]);
+    const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
+    return [...choosers, search.element, ...own, copying.button, tableLine];
+  }
   return {
     reads: /** @type {const} */ (["options", "picture", "width"]),
+    /** Open the menu of what has no room. */
+    openMenu() {
+      menu.setAttribute("open", "");
+    },
     draw() {
       const compact = isCompact(state);
       const buttons = [page.inspector.toggle, page.help.toggle];
       const parts = compact ? [] : hasAllTools(state) ? common : [slides.buttons, toolbar.time];
-      const all = [stepper.words, toolbar.modes, page.livingBar.switching, ...parts, ...buttons];
+      const all = [
+        stepper.words,
+        toolbar.modes,
+        page.livingBar.switching,
+        ...parts,
+        ...(hasMenu(state) ? [menu] : []),
+        ...buttons,
+      ];
       setChildren(toolbar.element, state.options.toolbar === false ? [stepper.words] : all);
       const holder = isDrawer(state) ? below : page.inspector.closeup;
       if (closeup.element.parentNode !== holder) holder.replaceChildren(closeup.element);
+      if (hasMenu(state)) setChildren(rest, moved());
       setChildren(toolbar.choosing, hasAllTools(state) ? toolbar.choosers : []);
     },
     /** What has no room elsewhere. @param {Set<string>} closed headings that the user has closed */
     settings(closed) {
-      const own = isCompact(state) ? [slides.buttons, toolbar.time] : [];
-      const moved = () => [
-        ...(toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : []),
-        ...[search.element, ...own, copying.button],
-        h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" })),
-      ];
-      const settings = h("div", { class: "ce-settings" }, ...(hasAllTools(state) ? [] : moved()), stepper.only);
+      const hasOwn = !hasAllTools(state) && !hasMenu(state);
+      const settings = h("div", { class: "ce-settings" }, ...(hasOwn ? moved() : []), stepper.only);
       const view = h("details", { open: !closed.has("View") }, h("summary", { text: "View" }), settings);
       view.addEventListener("toggle", () => (view.open ? closed.delete("View") : closed.add("View")));
       if (hasLegend(state)) return h("div", {}, view);

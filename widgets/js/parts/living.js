@@ -1,7 +1,7 @@
 /** Below a living circuit: the probability of what is painted, what to paint with, and what a layer mixes. */
 
 import { isTurned, lineAlpha, lineWidth, paintTiles, turned } from "../living/paint.js";
-import { logScale, valueOf } from "../living/words.js";
+import { logScale, logWords, valueOf } from "../living/words.js";
 import { paintOf } from "../picture/fills.js";
 import { boxOf, isAsking, isPresenting } from "./state.js";
 
@@ -11,6 +11,8 @@ import { boxOf, isAsking, isPresenting } from "./state.js";
 const [LARGE, SMALL, SPACE, LABEL] = [52, 36, 6, 16];
 /** The height of a low window. */
 const LOW = 800;
+/** In a low window the units are beside the variables: their share of the width. */
+const BESIDE = 0.35;
 /** Bits of evidence with a sample of their line in the legend. */
 const SAMPLES = [0, 1, 3];
 const NO_LIMITS = { states: 0, zero: 0, isInteger: false };
@@ -91,9 +93,13 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     { class: "ce-living", "aria-label": "What the circuit believes" },
     controls,
     epochs.element,
-    columns.element,
-    h("div", { class: "ce-living-words" }, said, note),
-    h("div", { class: "ce-living-words" }, strip, lines),
+    h(
+      "div",
+      { class: "ce-living-both" },
+      columns.element,
+      h("div", { class: "ce-living-words" }, said, note),
+      h("div", { class: "ce-living-words ce-living-shares" }, strip, lines),
+    ),
   );
 
   /** Let the page refuse a value that the variable cannot have. */
@@ -175,8 +181,10 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     strip.hidden = said.hidden = !found;
     if (!life || !believed || !shown?.box || !found || !pen) return;
     const { pictures } = living.mixed(found.at);
-    const side = globalThis.innerHeight < LOW ? SMALL : LARGE;
-    const [room, pitch] = [state.width || 800, side + SPACE]; // the width of the strip would be measured at each stroke
+    const isLow = globalThis.innerHeight < LOW;
+    const side = isLow ? SMALL : LARGE;
+    const part = isLow && !columns.element.hidden ? BESIDE : 1; // the width of the strip would be measured at each stroke
+    const [room, pitch] = [part * (state.width || 800), side + SPACE];
     const fitted = Math.min(pictures.length, Math.max(1, Math.floor((room - 24) / pitch)));
     const [many, noun] = [found.belief.variables.length, life.image.length ? "pixel" : "variable"];
     const over = many === 1 ? `this ${noun}` : `${found.at === life.root ? "all " : ""}${many} ${noun}s`;
@@ -218,7 +226,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     const { life, believed, evidence, row, brush, sampling } = state;
     const [observed, filled] = [evidence, row].map((all) => all.filter((one) => one !== null).length);
     const log = life ? (believed?.log ?? 0) - logScale(life, row) : 0;
-    value.textContent = log === -Infinity ? "impossible" : `log p = ${log.toFixed(2).replace("-", "−")} nats`;
+    value.textContent = life ? logWords(life, row, log) : "";
     const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
     const noun = life?.image.length ? "pixels" : "variables";
     const count = life?.variables.filter(({ isRead }) => isRead).length ?? 0;
@@ -292,5 +300,13 @@ export const STYLE = `
 .ce-living-said,.ce-living-note{margin:0;font-size:12.5px}
 .ce-living>*{flex:none}
 .ce-living-units{max-width:100%}
-@media (max-height:${LOW - 1}px){.ce-living-said{display:none}}
+.ce-living-both{display:flex;flex-direction:column;gap:4px}
+@media (max-height:${LOW - 1}px){
+  .ce-living-said{display:none}
+  .ce-living-both:has(>.ce-columns:not([hidden])){flex-flow:row wrap;align-items:flex-start;gap:4px 16px}
+  .ce-living-both>.ce-columns{flex:1 1 0}
+  .ce-columns:not([hidden])~.ce-living-shares>.ce-living-lines{flex-wrap:wrap;justify-content:flex-end;max-width:180px;gap:0 8px}
+  .ce-columns:not([hidden])~.ce-living-shares{flex-direction:column;align-items:flex-end}
+  .ce-living-both>.ce-living-words:not(.ce-living-shares){order:1;flex:1 0 100%}
+}
 `;

@@ -148,6 +148,9 @@ export const isDrawer = (state) => inspectorKind(state) === "drawer" || state.wi
 /** Whether the toolbar has room for all that it can hold. @param {Readonly<State>} state */
 export const hasAllTools = (state) => !isCompact(state) && state.width >= ALL_TOOLS;
 
+/** Whether the rest is in a menu, as a tool of the host has the room of the inspector. @param {Readonly<State>} state */
+export const hasMenu = (state) => state.options.tool === true && !isCompact(state) && !hasAllTools(state);
+
 /** @param {Readonly<State>} state */
 export const isNarrow = ({ width }) => width < NARROW;
 
@@ -244,6 +247,14 @@ export function cellValues(state) {
 
 /** Whether cells show what their layers believe: never while a question is asked. @param {Readonly<State>} state */
 export const isAlive = (state) => state.alive && state.believed !== null && !isAsking(state);
+
+/** Whether beliefs are to be shown, and the weights have not arrived yet. @param {Readonly<State>} state */
+export const isLifeAwaited = (state) =>
+  state.alive &&
+  !state.life &&
+  state.options.living === true &&
+  state.picture?.groupBy === "plates" &&
+  !isAsking(state);
 
 /** What is emphasized in the scenes, without beliefs. @param {Readonly<State>} state @returns {Omit<Marks, "beliefs">} */
 export const marksOf = (state) => ({

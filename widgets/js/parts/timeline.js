@@ -77,11 +77,13 @@ const BACKENDS = `
 
 /** The clock of the trace, which comes with the first step. @param {Step[]} steps */
 const clockOf = (steps) => steps[0]?.clock ?? null;
+const NOT_SMALL = "No time is much shorter than the longest one: there is nothing to magnify.";
+
 /** Whether times are on it, not calls. @param {Clock | null} clock */
 const isTimed = (clock) => Boolean(clock?.lanes.some(({ lane }) => lane));
 
 /** @param {import("../graph.js").Page} page */
-export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } }) {
+export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo }, selecting: { say } }) {
   const { make, textButton, guard } = ui;
   const { h } = make;
   const backends = makeBackendTable(ui, goTo);
@@ -241,12 +243,21 @@ export function makeTimeline({ ui, store: { state }, timing, stepping: { goTo } 
     unmeasured.textContent = told;
   }
 
+  /** Why the time line cannot do something. @param {"race" | "magnify"} what */
+  function unable(what) {
+    const clock = clockOf(state.steps);
+    if (state.alive) return `The time line is hidden while beliefs are shown: there is nothing to ${what}.`;
+    if (!isTimed(clock)) return `Nothing was measured yet: there are no times to ${what}.`;
+    if (element.hidden) return `The time line is not shown: there is nothing to ${what}.`;
+    return what === "race" ? "This step has no time to race with the first one." : NOT_SMALL;
+  }
+
   return {
     element,
     /** Whether a race can be run now. */
-    race: guard(() => !raceButton.hidden && !element.hidden && flipRace()),
+    race: guard(() => (raceButton.hidden || element.hidden ? say(unable("race")) : flipRace())),
     /** Open or close the lens. */
-    magnify: guard(() => !lensButton.hidden && !element.hidden && flipLens()),
+    magnify: guard(() => (lensButton.hidden || element.hidden ? say(unable("magnify")) : flipLens())),
     reads: /** @type {const} */ ([
       "steps",
       "step",

@@ -117,7 +117,8 @@ export function makeToolbar({
     draw() {
       drawModes();
       for (const item of choosers) item.draw();
-      time.hidden = Boolean(state.progress) || !timing.isOffered();
+      time.hidden = !timing.isOffered();
+      time.setAttribute("aria-disabled", String(Boolean(state.progress))); // it stays, so that nothing slides below the pointer
       element.hidden = state.options.toolbar === false && state.options.stepper === false;
     },
   };

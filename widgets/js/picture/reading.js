@@ -51,6 +51,7 @@ export const readPlate = like({
   news: "",
   reads: "",
   shape: "",
+  columns: "",
   times: [{ lane: "", share: (/** @type {any} */ value) => Math.min(1, Math.max(0, number(value))), text: "" }],
 });
 

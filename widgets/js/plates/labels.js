@@ -20,20 +20,20 @@ const isBold = (kind) => WORDS[kind].weight > 400;
 
 /**
  * The lines of text below a plate: one that does not fit goes on in the next line, if there may be one. Shape and reads are
- * whole or left out: "view, no" would say something else than "view, no copy".
- * @param {{kind: string, text: string}[]} below @param {number} most
+ * whole or left out: "view, no" would say something else than "view, no copy". Names may be cut.
+ * @param {{kind: string, text: string, isCut?: boolean}[]} below @param {number} most
  * @param {(kind: string, text: string) => boolean} fits
  */
 export function wordLines(below, most, fits) {
   /** @type {{kind: string, text: string}[]} */
   const lines = [];
-  for (const { kind, text } of below) {
+  for (const { kind, text, isCut } of below) {
     if (!text || lines.length === most) continue;
     let end = text.length;
     while (end > 0 && !fits(kind, text.slice(0, end))) end = text.lastIndexOf(" ", end - 1);
     const isBroken = end > 0 && end < text.length && lines.length + 1 < most;
     const parts = isBroken ? [text.slice(0, end), text.slice(end + 1)] : [text];
-    if (kind !== "line" || parts.every((part) => fits(kind, part)))
+    if (kind !== "line" || isCut || parts.every((part) => fits(kind, part)))
       lines.push(...parts.map((part) => ({ kind, text: part })));
   }
   return lines;
@@ -111,9 +111,13 @@ function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
   const [size, small] = [titleSize(k, least), Math.max(WORDS.line.size, least / k)];
   const top = box.y - box.h / 2;
   const baseline = baselineOf(box);
+  const columns = { kind: "line", text: plate.columns, isCut: true };
+  const isSmall = k < THREE; // inputs of one kind are told apart by their columns
   const below = [
+    ...(isSmall ? [columns] : []),
     { kind: "calls", text: plate.calls },
     { kind: "news", text: plate.news },
+    ...(isSmall ? [] : [columns]),
     { kind: "line", text: plate.shape },
     { kind: "line", text: plate.reads },
   ];

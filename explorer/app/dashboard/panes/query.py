@@ -1,6 +1,6 @@
 """Queries on the circuit of the selected step: a small form, the pixels that are observed, and the answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -70,6 +70,8 @@ class QueryTool(Tool):
         self._python = ""
         """Code that opens the trace and asks the same."""
         self._form_step = self._answered_step = -1
+        self._observed: tuple[str, ...] = ()
+        """What was observed in the picture when it was last taken into the form."""
         self.kind.param.watch(workspace.guard(lambda _: self._on_kind()), "value")
         self.pad.param.watch(workspace.guard(lambda event: self._on_paint(event.new)), "evidence")
         self.pad.param.watch(workspace.guard(lambda _: self._show_pad(self._answer)), "chosen")
@@ -93,12 +95,15 @@ class QueryTool(Tool):
             self._on_kind()
             if had_answer and self._answered_step != session.step:
                 self._start()
+        if "observed" in names and session.opened.is_live:
+            self._observe(session.observed)
 
     # ------------------------------------------------------------------ the form
 
     def _begin(self, opened: Opened) -> None:
         """Begin with nothing observed of another trace."""
         self._clear()
+        self._observed = ()
         self.evidence, self.variables = Evidence.nothing(0), Variables(0)
         self.row.fill(self.variables)
         self.output.value = self.class_.value = 0
@@ -164,6 +169,18 @@ class QueryTool(Tool):
         x, observed = painted["x"], painted["observed"]
         self.evidence = Evidence(torch.tensor([x], dtype=torch.float64), torch.tensor([observed], dtype=torch.bool))
         if self.kind.value in REPAINTED:
+            self._start()
+
+    def _observe(self, entries: tuple[str, ...]) -> None:
+        """Observe what is observed in the picture, once: what is typed here afterwards stays."""
+        if entries == self._observed or len(entries) != self.variables.count:
+            return
+        self._observed = entries
+        kept = [entry if entry and self.variables.fits(v, entry) else "" for v, entry in enumerate(entries)]
+        self.evidence = self.variables.read(kept)
+        self.row.enter(kept)
+        self._show_pad()
+        if self._answer is not None:
             self._start()
 
     def _query(self) -> Query:
@@ -331,9 +348,13 @@ class RowForm:
         self.fill(variables)
         kept = [typed.get(name, "") for name in variables.names]
         kept = [entry if variables.fits(v, entry) else "" for v, entry in enumerate(kept)]
-        for field, entry in zip(self.fields, kept, strict=False):
+        self.enter(kept)
+
+    def enter(self, entries: Sequence[str]) -> None:
+        """Write an entry for each variable; an empty one is not observed."""
+        for field, entry in zip(self.fields, entries, strict=False):
             field.value = entry
-        self.text.value = ", ".join(entry or UNKNOWN for entry in kept)
+        self.text.value = ", ".join(entry or UNKNOWN for entry in entries)
 
     def read(self) -> Evidence:
         """Return the observed values. Raises: FormError, and the errors of `Variables.read`."""

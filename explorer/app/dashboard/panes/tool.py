@@ -10,6 +10,7 @@ from panel import Column, FlexBox
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.linking import OBSERVED
 from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import LEVEL_NAMES
 
@@ -138,6 +139,6 @@ def graph_options(*, main: bool = True, tool: bool = False, narrow: bool = False
         "compact": narrow,
         "inspector": "drawer" if narrow else "side",
         "main": main,
-        "requests": ["timing", "check", "close-tool"] if main else [],
+        "requests": ["timing", "check", "close-tool", OBSERVED] if main else [],
         "living": True,
     }
