@@ -254,7 +254,7 @@ def see_half_bars(host: Host) -> None:
     )
     assert all(0 < bar <= track for track, bar in bars)
     assert sum(bar / track for track, bar in bars) == pytest.approx(1, abs=0.02)
-    host.root.locator(".ce-legend", has_text="time of the calls").first.wait_for(state="attached")
+    host.root.locator(".ce-legend", has_text="each call timed alone").first.wait_for(state="attached")
     host.look(".ce-plates")
 
 

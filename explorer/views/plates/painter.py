@@ -27,7 +27,6 @@ from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import (
     PlateTimes,
-    alone_note,
     half_bars,
     legend_of_times,
     missing_note,
@@ -85,8 +84,7 @@ class PlatesPainter:
         _add_plates(request, view["nodes"], at, marked=mode != "after")
         view["width"], view["height"] = stage.width, stage.height
         called = {plate.id for plate in plates_of(index, at).plates if plate.is_called}
-        own = [node for node in view["nodes"] if node["id"] in called]
-        without = alone_note(own) + missing_note(own)
+        without = missing_note([node for node in view["nodes"] if node["id"] in called])
         view["note"] = note_of_plates(index, plates_of(index, at)) + without
         view["links"] = list(link_views(missed_links(index, at), wiring_of(index, at)))
         view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
@@ -172,7 +170,7 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: S
             "cell",
             "folded",
             "",
-            "closed up: slices of one call",
+            "closed up: one call",
         ),
         (any(map(_has_gaps, plates)), "cell", "pale", "", "pale: no slice here"),
         (any(edge["read"] is None for edge in edges), "line", "edge", "", "read, not folded"),
@@ -181,9 +179,9 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: S
             "line",
             "viewLine",
             "",
-            "read without a copy",
+            "read, no copy",
         ),
-        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read by copying"),
+        (any(edge["copied_bytes"] for edge in edges), "line", "copyLine", "", "read, copied"),
         (any("port" in edge for edge in edges), "line", "port", "", "a line goes on at the same number"),
         *((mark in marks, "mark", mark, "", look["words"]) for mark, look in PLATES["marks"].items()),
     )

@@ -15,7 +15,6 @@ from explorer_widgets.schema import HalfBarView, LegendItem, NodeView
 PlateTimes = Mapping[str, Mapping[str, PartTime]]
 """The time of all calls of plates, by lane and plate."""
 
-TIMED_ALONE = "Calls were timed one by one, each with its launch and copies; the step as a whole."
 MAX_NAMED = 4
 """Maximum number of plates without a time that are named."""
 
@@ -67,15 +66,9 @@ def legend_of_times(times: PlateTimes, full: float) -> list[LegendItem]:
     """Return what the half bars mean, and the time of a whole one."""
     items: list[LegendItem] = [{"channel": "bar", "role": lane, "sign": "", "text": LANES[lane]} for lane in times]
     if items:
-        items[0]["text"] = f"time of the calls: {items[0]['text']}"
-        items[-1]["text"] += f"; a whole bar is {time_text(full)}"
+        items[0]["text"] = f"each call timed alone: {items[0]['text']}"
+        items[-1]["text"] += f"; full bar {time_text(full)}"
     return items
-
-
-def alone_note(nodes: Sequence[NodeView]) -> str:
-    """Return why the times of plates do not add up to that of the step; empty if fewer than two have one."""
-    timed = [node for node in nodes if "plate" in node and node["plate"].get("times")]
-    return f" {TIMED_ALONE}" if len(timed) > 1 else ""
 
 
 def missing_note(nodes: Sequence[NodeView]) -> str:

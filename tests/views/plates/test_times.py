@@ -69,12 +69,6 @@ def test_plates_that_a_step_kept_keep_their_time_and_others_have_none():
     )
 
 
-def test_the_note_says_why_the_times_of_plates_are_more_than_that_of_the_step():
-    index = index_of("conflict")
-    notes = [picture(index, 0, group_by="plates", layer_times=one).view["note"] for one in (MEASURED, {})]
-    assert ["timed one by one, each with its launch and copies" in note for note in notes] == [True, False]
-
-
 def test_the_state_before_a_step_has_its_own_times():
     index = index_of("conflict")
     assert bars_of(index, 3, MEASURED, mode="before") == bars_of(index, 0, MEASURED)
@@ -84,8 +78,8 @@ def test_the_legend_names_each_lane_and_a_whole_bar():
     view = picture(index_of("conflict"), 0, group_by="plates", layer_times=MEASURED).view
     assert [(item["role"], item["text"]) for item in view["legend"] if item["channel"] == "bar"] == snapshot(
         [
-            ("cpu", "time of the calls: CPU"),
-            ("recorded-cuda", "CUDA (recorded); a whole bar is 6 ms"),
+            ("cpu", "each call timed alone: CPU"),
+            ("recorded-cuda", "CUDA (recorded); full bar 6 ms"),
         ]
     )
     assert not any(

@@ -84,6 +84,7 @@ export function makeLegend({ ui: { make, h }, store: { state } }) {
 
 export const STYLE = `
 .ce-legend{display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;margin:0;background:var(--ce-panel);font-size:12px;list-style:none}
+.ce-bottom .ce-legend{gap:0 14px;padding:2px 12px;line-height:17px}
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
 .ce-legend text{font-size:10.5px;font-weight:700;text-anchor:middle;dominant-baseline:central}
