@@ -143,9 +143,11 @@ def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     near = next(node["id"] for node in page.picture()["nodes"] if any(b["sign"] == "?" for b in node["badges"]))
     page.page.locator(f".ce-plate[data-id='{near}']").first.focus()
     page.page.keyboard.press("Enter")
+    section = page.page.locator("details[data-name='why-not']")
+    section.wait_for(state="attached")
     page.page.keyboard.press("w")
-    page.wait(lambda: "Why not" in page.page.evaluate("document.activeElement.textContent"), "the section")
-    page.see("Candecomp")
+    section.locator("summary:focus").wait_for()
+    assert "Candecomp" in section.inner_text()
 
 
 def test_the_inspector_says_by_which_key_layers_were_folded_and_asks_about_two(dashboard: Open) -> None:
