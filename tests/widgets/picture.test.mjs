@@ -60,9 +60,9 @@ test("words of a box are at least 11 pixels high where they fit, and stay inside
   const { boxes } = readPicture({ nodes: [node("n0", { title: "Hadamard {0,1}", detail: "#5 2×2 → 2" })] }, places(1));
   const [box] = boxes;
   for (const k of [1.2, 0.9, 0.8, 0.7, 0.62, 0.5, 0.4]) {
-    const { near, far } = growthAt(k);
-    assert.ok((k >= 0.62 ? 12.5 * near : 18 * far) * k >= 11 - 1e-9, `${k}`);
-    assert.ok(textWidth(wordsOf(box, { near, far }).title, 12.5 * near, true) <= box.w - 38, `${k}`);
+    const grown = growthAt(k);
+    assert.ok((k >= 0.62 ? 12.5 * grown.near : 18 * grown.far) * k >= 11 - 1e-9, `${k}`);
+    assert.ok(textWidth(wordsOf(box, grown).title, 12.5 * grown.near, true) <= box.w - 38, `${k}`);
   }
-  assert.deepEqual(growthAt(1), { near: 1, far: 1 });
+  assert.deepEqual(growthAt(1), { near: 1, far: 1, least: 12.5 });
 });

@@ -44,7 +44,11 @@ const growth = (size, k, most) =>
   Math.min(most, Math.max(1, Math.ceil(LEAST / (size * k) / GROWTH_STEP) * GROWTH_STEP));
 
 /** How much larger words are drawn at a scale, so that they stay legible. @param {number} k */
-export const growthAt = (k) => ({ near: growth(TITLE, k, MAX_GROWTH), far: growth(FAR_TITLE, k, MAX_FAR_GROWTH) });
+export const growthAt = (k) => ({
+  near: growth(TITLE, k, MAX_GROWTH),
+  far: growth(FAR_TITLE, k, MAX_FAR_GROWTH),
+  least: Math.max(TITLE, LEAST / k),
+});
 
 /** As many of the first parts of a text as fit, or else a part of the first one. @param {string} words @param {string} between @param {number} size @param {number} room @param {boolean} [bold] */
 function fitting(words, between, size, room, bold = false) {
@@ -55,9 +59,9 @@ function fitting(words, between, size, room, bold = false) {
 
 /**
  * The texts in a box and their positions; if there is no room for the title, there is still room for its number.
- * @param {Box} box @param {{near: number, far: number}} [grown]
+ * @param {Box} box @param {{near: number, far: number, least: number}} [grown]
  */
-export function wordsOf(box, { near, far } = { near: 1, far: 1 }) {
+export function wordsOf(box, { near, far, least } = { near: 1, far: 1, least: TITLE }) {
   const inset = box.kind === "input" || box.kind === "leaf" ? 6 : 0;
   const left = -box.w / 2 + 30 + inset;
   const room = box.w - 38 - 2 * inset;
@@ -69,7 +73,7 @@ export function wordsOf(box, { near, far } = { near: 1, far: 1 }) {
   };
   const alone = box.w - 34 - inset;
   const farSize = Math.max(
-    TITLE,
+    Math.min(least, FAR_TITLE * far),
     Math.min(FAR_TITLE * far, (FAR_TITLE * alone) / textWidth(first(box), FAR_TITLE, true)),
   );
   return {
