@@ -110,7 +110,8 @@ def compile_watched(
     session: Session, subject: Any, arguments: Sequence[Any], mode: str = "infer", dynamic: bool | None = None
 ) -> None:
     """Compile from scratch, and run. A backward part is compiled when it is needed, unless the program is not run."""
-    early: Any = {} if session.steering.runs else {"force_non_lazy_backward_lowering": True}
+    lazily = "force_non_lazy_backward_lowering"  # torch 2.6 has no such setting: it lowers the backward part at once
+    early: Any = {lazily: True} if not session.steering.runs and hasattr(aot, lazily) else {}
     try:
         with (
             _fresh_backend() as backend,
