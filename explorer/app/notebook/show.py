@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from explorer.app.session.opening import Opened, open_trace
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import CloserLook, ViewState
 from explorer.backend import TorchCircuit
 from explorer.bench import is_this_machine
 from explorer.compiler import record, trace_of_circuit
@@ -92,13 +92,14 @@ def show(
     if sum(start is not None for start in (match, fold_level, timing)) > 1:
         raise CircuitError("expected only one of match=, fold_level= and timing=")
     first, number = _locate_start(opened.trace, step, match, fold_level)
-    session = Session(opened, ViewState(circuit=opened.name, options=opened.options, step=first))
+    closer = CloserLook(beliefs=beliefs)
+    session = Session(opened, ViewState(circuit=opened.name, options=opened.options, step=first, closer=closer))
     grouping = group_by or session.look.group_by
     session.change_look(mode=mode, colour_by=colour_by, group_by=grouping, near_misses=near_misses)
     if timing is not None:
         note = _colour_by_time(session, timing)
     _select(session, selection)
-    graph = TraceWidget(session, height, note, film=film, beliefs=beliefs)
+    graph = TraceWidget(session, height, note, film=film)
     if number is not None:
         graph.focus_match(first, number)
     return graph if fold_level is None else FoldLevelWidget(graph)

@@ -50,14 +50,12 @@ class TraceWidget(GraphWidget):
     `selection` contains boxes, `selected_nodes` the nodes that they represent, `session` the rest.
     """
 
-    def __init__(
-        self, session: Session, height: int | None = None, note: str = "", *, film: bool = True, beliefs: bool = False
-    ) -> None:
+    def __init__(self, session: Session, height: int | None = None, note: str = "", *, film: bool = True) -> None:
         self._closing = ExitStack()
         check_height(height)
         options: dict[str, Any] = {"living": True, **({} if height is None else {"height": height})}
         options |= {} if film else {"film": False}
-        super().__init__(options=options, make_fallback=self._fallback, view={"beliefs": True} if beliefs else {})
+        super().__init__(options=options, make_fallback=self._fallback)
         self.session = session
         self.note = note
         self.link = GraphLink(session, cast(GraphHost, self))

@@ -87,6 +87,12 @@ class TestATrace:
         made = json.loads(str(widget.picture))
         assert (made["mode"], made["colour_by"], made["group_by"]) == ("after", "kind", "none")
 
+    def test_beliefs_are_shown_from_the_start_on_request_and_stay_in_other_steps(self) -> None:
+        widget = show(explorer.gallery.load_trained("digits"), step=-1, beliefs=True)
+        assert widget.view["beliefs"] is True
+        widget.step = 3
+        assert widget.view["beliefs"] is True
+
     def test_the_film_which_tells_later_steps_is_left_out_on_request(self, conflict: Trace) -> None:
         assert "film" not in show(conflict).options
         assert show(conflict, film=False).options["film"] is False
