@@ -415,7 +415,7 @@ def test_inputs_have_the_names_of_their_columns_in_pictures(tmp_path: Path) -> N
     )
     before, after, boxes = ([node for node in one.view["nodes"] if node["kind"] == "input"] for one in drawn)
     every = ", ".join(names)
-    assert [[node.get("plate", {}).get("shape") for node in found] for found in (before, after)] == [[every], [every]]
+    assert [[node.get("plate", {}).get("columns") for node in found] for found in (before, after)] == [[every], [every]]
     assert [node["detail"] for node in boxes] == [f"#{number} {name} → 2" for number, name in enumerate(names)]
 
 
