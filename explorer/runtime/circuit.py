@@ -1,5 +1,6 @@
 """A circuit that is called as the one it was made of, and runs on the fastest backend that is right for the call."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
@@ -19,6 +20,8 @@ HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_p
 METHODS = ("forward", "activations", "evaluate_layer", "layer_values", "parameter_values", "node_values", "read_inputs")
 """The methods of circuits that backends do not call, and compute the same as."""
 
+_is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: True)
+"""Whether `torch.export` traces a call; torch 2.6 does not tell it from `torch.compile`."""
 CIRCUIT_CLASSES = (TorchCircuit, FrozenCircuit)
 """The circuits that can be made fast."""
 
@@ -69,7 +72,7 @@ class FastCircuit(nn.Module):
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
         if torch.compiler.is_compiling():  # nothing here is traced
-            if not torch.compiler.is_exporting():
+            if not _is_exporting():
                 self.circuit_answered, self.certificate = True, None
             return self.circuit(x)
         state = self.__dict__  # nn.Module takes 3 microseconds to set an attribute
