@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.commands.console import RUNS, check_output, command, notes, print_text, results, say_note
+from explorer.app.commands.console import (
+    RUNS,
+    check_output,
+    command,
+    complete_circuit,
+    notes,
+    print_text,
+    results,
+    say_note,
+)
 from explorer.app.commands.trace import LEVELS_TEXT, not_recorded_again, save
 from explorer.app.commands.train import checkpoint_path, train
 from explorer.app.commands.training_output import baseline_of, epochs_table, train_with_progress
@@ -29,6 +38,7 @@ def serve(
         str | None,
         typer.Argument(
             metavar="NAME|FILE",
+            autocompletion=complete_circuit,
             help="a circuit of the gallery, a circuit, trace or checkpoint, a table (a circuit is trained on it), "
             "a model of ONNX, an exported program of PyTorch (.pt2), or FILE.py:FUNCTION: what your function "
             "returns, also a circuit of cirkit (the last two run the code in the file)",

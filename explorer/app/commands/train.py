@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from explorer.app.commands.console import RUNS, check_output, command, print_text, results, say_note
+from explorer.app.commands.console import RUNS, check_output, command, complete_circuit, print_text, results, say_note
 from explorer.app.commands.training_output import (
     baseline_of,
     columns_table,
@@ -39,7 +39,9 @@ def train(
     circuit: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file (default: one built for the data)"
+            metavar="NAME|FILE",
+            autocompletion=complete_circuit,
+            help="a circuit of the gallery, or a circuit file (default: one built for the data)",
         ),
     ] = None,
     data: Annotated[
