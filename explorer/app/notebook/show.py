@@ -219,7 +219,7 @@ def _colour_by_time(session: Session, run: Run) -> str:
 
 
 def _show_bars(bars: BarsView) -> "BarsWidget":
-    from explorer.app.notebook.trace_widget import bars_fallback
+    from explorer.app.notebook.fallback import bars_fallback
     from explorer_widgets.jupyter import BarsWidget
 
     return BarsWidget(bars, make_fallback=lambda: bars_fallback(bars))
