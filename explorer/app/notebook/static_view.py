@@ -104,8 +104,11 @@ def static_graph(
         raise CircuitError(f"a page without Python cannot show beliefs of this circuit: {missing}")
     height = options.get("height")
     shown: GraphOptions = {**options, "living": "living" in recording}
-    if height is not None:
-        shown["height"] = "100vh"
+    if height is None:
+        height = shown["height"] = HEIGHT
+        shown["legend"] = True
+    if not table:
+        shown["height"] = "100vh"  # without space below it, whatever the host does with the frame
     inspected = details or session.details() or session.step_details()
     view = embedded_graph(session, shown, to_json(inspected))
     level = None
@@ -113,9 +116,8 @@ def static_graph(
         view["tables"] = fold_tables(session)
         folds = session.index.step(step).folds
         level = fold_level(session.index, folds[0].level) if folds else None
-    pixels = height if isinstance(height, int) else HEIGHT
     fallback = picture_fallback(session.picture(), level)
-    return _static(view, [recording], pixels + (TABLE_HEIGHT if table else 0), fallback, note)
+    return _static(view, [recording], int(height) + (TABLE_HEIGHT if table else 0), fallback, note)
 
 
 def static_bars(bars: BarsView, note: str) -> StaticView:
