@@ -16,7 +16,9 @@ DEPENDENCIES = ("torch", "numpy", "graphviz", "rich", "yaml")
 """The packages that every install has, as they are imported. Without the other one, typer, no command can start."""
 UI = ("panel", "panel_material_ui", "bokeh", "anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
 """The packages of the dashboard."""
-NOTEBOOK = ("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
+IMAGES = ("resvg_py", "fontpkg_inter")
+"""The packages that draw a picture as PNG."""
+NOTEBOOK = ("anywidget", "ipywidgets", *IMAGES)
 """The packages of `explorer.show` and `explorer.ask`."""
 
 

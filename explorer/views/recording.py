@@ -37,17 +37,21 @@ def recording(
     colour_by: ColourBy = "change",
     group_by: GroupBy | None = None,
     known: Sequence[StepView] | None = None,
+    drawn: Sequence[int] | None = None,
+    near_misses: str | None = None,
     layer_times: LayerTimes | None = None,
     full_ms: float | None = None,
 ) -> RecordingView:
     """Record every step in these modes; without `group_by`, in the grouping of the level.
 
-    `known` are the steps with their times, as `steps` returns them; the rest is passed to `add_looks`.
+    `known` are the steps with their times, as `steps` returns them; `drawn` are the steps that have pictures, if not
+    all have; the rest is passed to `add_looks`.
     """
     group_by = group_by or index.trace.level.grouping
     result = empty_recording(index, title, known)
-    looks: list[PictureKey] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
-    add_looks(result, index, looks, layer_times=layer_times, full_ms=full_ms)
+    numbers = range(len(index.trace.steps)) if drawn is None else drawn
+    looks: list[PictureKey] = [(step, mode, colour_by, group_by) for step in numbers for mode in modes]
+    add_looks(result, index, looks, near_misses=near_misses, layer_times=layer_times, full_ms=full_ms)
     return result
 
 

@@ -1,6 +1,7 @@
 """Self-contained HTML of recordings: stepping, selection and details work from `file://`, without network.
 
-`page_html` returns a page with one view; `view_html`, `stores_html` and `shared_script` embed views in pages of a site.
+`page_html` returns a page with one view, `frame_html` one for a frame of another page; `view_html`, `stores_html` and
+`shared_script` embed views in pages of a site.
 The data is gzip in base64: an element with the heads of the recordings, and one for each part (see `parts.py`).
 """
 
@@ -70,11 +71,22 @@ models.push(...await Promise.all([...document.querySelectorAll("[data-view]")].m
 SHARED_START = """
 globalThis.circuitExplorer = { drawings };
 const render = drawings.graph;
-addEventListener("DOMContentLoaded", async () => {
+const start = async () => {
 if (document.getElementById("view")) {START}
 else if (document.getElementById("recording")) {START_VIEWS
 document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView(); // pictures above it have grown
 }
+};
+if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+else start();
+"""
+
+# The code as gzip, because a notebook contains it once for each picture. Until it runs, the frame is transparent.
+UNPACK = """
+const bytes = Uint8Array.from(atob(document.getElementById("code").textContent.trim()), (c) => c.charCodeAt(0));
+new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text().then((code) => {
+document.documentElement.className = "shown";
+document.head.append(Object.assign(document.createElement("script"), { textContent: code }));
 });
 """
 
@@ -83,6 +95,11 @@ html{color-scheme:light dark;background:#fff;color:#16191d;print-color-adjust:ex
 body{margin:0;padding:0 .6rem .6rem;font:13px/1.4 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
 h1{font-size:1.05rem;line-height:2.4rem;margin:0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 @media (prefers-color-scheme:dark){html{background:#0f1216;color:#eceef1}}
+"""
+FRAME_STYLE = """
+body{margin:0;font:13px/1.4 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
+html.shown{color-scheme:light dark;background:#fff;color:#16191d;print-color-adjust:exact}
+@media (prefers-color-scheme:dark){html.shown{background:#0f1216;color:#eceef1}}
 """
 
 
@@ -117,6 +134,25 @@ def page_html(recording: RecordingView, script: str = "") -> str:
 <noscript><p>The pictures require JavaScript. The steps:</p><ol>{steps}</ol></noscript>
 {stores_html([], [recording])}
 {code}
+</body>
+</html>
+"""
+
+
+def frame_html(view: EmbeddedView, recordings: Sequence[RecordingView]) -> str:
+    """Return a page with only a view, for a frame over an image: transparent and empty if scripts do not run."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<style>{FRAME_STYLE}</style>
+</head>
+<body>
+{view_html(0, view.get("tables", {}), "")}
+{stores_html([view], recordings)}
+{_packed_html("code", shared_script())}
+<script>{UNPACK}</script>
 </body>
 </html>
 """
@@ -159,7 +195,11 @@ def stores_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingVie
 
 
 def _store_html(name: str, data: object) -> str:
-    packed = base64.b64encode(gzip.compress(to_json(data).encode(), mtime=0)).decode()
+    return _packed_html(name, to_json(data))
+
+
+def _packed_html(name: str, text: str) -> str:
+    packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
     return f'<script type="text/plain" id="{name}">{packed}</script>'
 
 

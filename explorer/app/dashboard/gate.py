@@ -56,8 +56,8 @@ COMPONENTS = tuple(
     if isinstance(kind, type) and kind.__module__ == drawings.__name__ and "_bundle" in vars(kind)
 )
 """The components with modules that Panel's handler of components serves; modules of others are static files."""
-STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
-"""Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
+STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@^/-]|%5E)+"
+"""Paths of static files; one name of a folder of Panel has a `^`, which some proxies send unescaped."""
 IDS = ("bokeh-session-id", "bokeh-token")
 """Arguments of an address that would name the session of a page; there is a header of the first name too."""
 PROTOCOL = "Sec-WebSocket-Protocol"

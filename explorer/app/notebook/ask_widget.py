@@ -5,7 +5,8 @@ from typing import Any
 
 import traitlets
 
-from explorer.app.notebook.trace_widget import TraceWidget, picture_fallback
+from explorer.app.notebook.fallback import picture_fallback
+from explorer.app.notebook.trace_widget import TraceWidget
 from explorer.app.session.session import Session
 from explorer.views import Answer, Question, Verdict, check, question_view
 from explorer_widgets.encode import to_json

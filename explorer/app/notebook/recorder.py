@@ -11,14 +11,15 @@ from IPython.core.getipython import get_ipython
 from IPython.display import publish_display_data
 
 from explorer.app.notebook.ask_widget import AskWidget, question_options
-from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, fold_html
+from explorer.app.notebook.embedding import embedded_graph, fold_tables
+from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
 from explorer.app.session.living import living_view
 from explorer.app.session.session import Session
 from explorer.errors import CircuitError
-from explorer.views import MODES, PictureKey, add_looks, empty_recording, fold_level
+from explorer.views import PictureKey, add_looks, empty_recording
 from explorer_widgets.jupyter import BarsWidget
 from explorer_widgets.page import RECORDED_MODES
-from explorer_widgets.schema import EmbeddedView, GraphOptions, PictureStateView, RecordingView
+from explorer_widgets.schema import EmbeddedView, GraphOptions, RecordingView
 
 VIEW_MIME = "application/vnd.circuit-explorer.view+json"
 """An `EmbeddedView`, in place of the widget."""
@@ -72,40 +73,15 @@ class PictureRecorder:
         session, look = widget.session, widget.session.look
         steps = [step.index for step in widget.trace.steps]
         number = self._number(session, [(i, m, look.colour_by, look.group_by) for i in steps for m in RECORDED_MODES])
-        fixed: GraphOptions = {
-            "modes": list(MODES),
-            "colours": [look.colour_by],
-            "groups": [look.group_by],
-            "actions": False,
-        }
-        start: PictureStateView = {
-            "step": session.step,
-            "mode": look.mode,
-            "colour_by": look.colour_by,
-            "group_by": look.group_by,
-            "selection": list(session.selection),
-            "hull": str(dict(widget.view).get("hull", "")),
-        }
-        believes = widget.view.get("beliefs") is True
+        believes = session.state.closer.beliefs
         if believes:
-            start["beliefs"] = True
             self._believing.add(number)
-        return {
-            "kind": "graph",
-            "options": {**_options_of(widget), **fixed, "living": believes},
-            "recording": number,
-            "start": start,
-            "details": str(widget.details),
-        }
+        options: GraphOptions = {**_options_of(widget), "living": believes}
+        return embedded_graph(session, options, str(widget.details), number)
 
     def fold_level(self, widget: FoldLevelWidget) -> EmbeddedView:
         """Return a graph with the fold level of each step below it."""
-        index, trace = widget.session.index, widget.trace
-        tables = {"": fold_html(None, trace)}
-        for step in trace.steps:
-            if step.folds:
-                tables[str(step.index)] = fold_html(fold_level(index, step.folds[0].level), trace)
-        return {**self.graph(widget.graph), "tables": tables}
+        return {**self.graph(widget.graph), "tables": fold_tables(widget.session)}
 
     def question(self, widget: AskWidget) -> EmbeddedView:
         """Return a question on its picture, and the one step that answers it."""

@@ -1,8 +1,11 @@
 """`explorer.show` and `explorer.ask`: a circuit, trace, match, fold level or timing in a notebook, and a question."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from explorer.app.notebook.embedding import focus_match, graph_options
+from explorer.app.notebook.static_view import StaticView, static_bars, static_graph, why_static
 from explorer.app.session.opening import Opened, open_trace
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import CloserLook, ViewState
@@ -11,7 +14,7 @@ from explorer.bench import is_this_machine
 from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.options import CompilerOptions
-from explorer.packages import NOTEBOOK, require
+from explorer.packages import IMAGES, NOTEBOOK, is_installed, require
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
 from explorer.timings import BACKENDS, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
@@ -56,7 +59,8 @@ def show(
     height: int | None = None,
     film: bool = True,
     beliefs: bool = False,
-) -> "TraceWidget | FoldLevelWidget | BarsWidget":
+    static: bool | None = None,
+) -> "TraceWidget | FoldLevelWidget | BarsWidget | StaticView":
     """Show an object in a notebook and step through it.
 
     - A symbolic circuit is compiled first, with the default options and the recorder; its compilation is shown.
@@ -77,18 +81,24 @@ def show(
 
     Jupyter keeps a widget, and with it its trace, until its method `close` is called.
 
+    `static=True` shows HTML in place of a widget: it steps in the browser, without Python and after the notebook was
+    saved, and what is clicked does not reach Python. By default it is shown where widgets cannot work.
+
     Raises: DataTypeError for anything else; UnknownNameError for an unknown step, match, level, pattern, box or
-    option; ValueRangeError for a height below 1; MissingPackageError without the packages of Jupyter.
+    option; ValueRangeError for a height below 1; CircuitError for static beliefs that the page cannot compute;
+    MissingPackageError without the packages of Jupyter.
     """
-    require("explorer.show", "ui", *NOTEBOOK)
+    reason = why_static(os.environ, is_installed) if static is None else ""
+    is_static = bool(static or reason)
+    require("explorer.show", "ui", *(IMAGES if is_static else NOTEBOOK))
     bars = _bars_of(thing)
     if bars is not None:
-        return _show_bars(bars)
-    from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
+        return static_bars(bars, reason) if is_static else _show_bars(bars)
 
     opened, note = _open(thing)
     if timing is not None and timing.subject == STEPS:
-        return _show_bars(step_bars(opened.index, timing))
+        bars = step_bars(opened.index, timing)
+        return static_bars(bars, reason) if is_static else _show_bars(bars)
     if sum(start is not None for start in (match, fold_level, timing)) > 1:
         raise CircuitError("expected only one of match=, fold_level= and timing=")
     first, number = _locate_start(opened.trace, step, match, fold_level)
@@ -99,6 +109,12 @@ def show(
     if timing is not None:
         note = _colour_by_time(session, timing)
     _select(session, selection)
+    if is_static:
+        options = graph_options(height, film)
+        details = None if number is None else focus_match(session, first, number)
+        return static_graph(session, options, details, reason, table=fold_level is not None)
+    from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
+
     graph = TraceWidget(session, height, note, film=film)
     if number is not None:
         graph.focus_match(first, number)
@@ -219,7 +235,7 @@ def _colour_by_time(session: Session, run: Run) -> str:
 
 
 def _show_bars(bars: BarsView) -> "BarsWidget":
-    from explorer.app.notebook.trace_widget import bars_fallback
+    from explorer.app.notebook.fallback import bars_fallback
     from explorer_widgets.jupyter import BarsWidget
 
     return BarsWidget(bars, make_fallback=lambda: bars_fallback(bars))

@@ -331,16 +331,17 @@ def _rough(number: float) -> str:
     return f"{float(f'{number:.1g}'):,g}"
 
 
-def page_recording(index: TraceIndex, title: str, known: Findings | None = None) -> RecordingView:
+def page_recording(index: TraceIndex, title: str, known: Findings | None = None, **look: Any) -> RecordingView:
     """Record all steps of a trace, as they are before and after, and what changed.
 
-    `known` is what was found by running it; without it, what was recorded of it on other machines.
+    `known` is what was found by running it; without it, what was recorded of it on other machines. `look` contains
+    arguments of `recording`: the colouring, the grouping, the near misses, and the steps that have pictures.
     """
     known = known or with_runs(index, Findings(), recorded_of(index.trace), recorded=True)
     told = steps(index, known.checks, known.times, known.layer_times, known.missing, known.sources)
     full = full_width(index, known.times, known.layer_times)
     layers = known.layer_times
-    recorded = recording(index, title, modes=RECORDED_MODES, known=told, layer_times=layers, full_ms=full)
+    recorded = recording(index, title, modes=RECORDED_MODES, known=told, layer_times=layers, full_ms=full, **look)
     recorded["values"] = values_for_page(index)
     living = living_view(index)
     if not living["missing"]:

@@ -22,7 +22,8 @@ pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-e
 
 from PIL import Image
 
-from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, bars_fallback, fold_text, picture_fallback
+from explorer.app.notebook.fallback import bars_fallback, fold_text, picture_fallback
+from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
 from explorer_widgets.jupyter import BarsWidget, saved_html
 from explorer_widgets.schema import BarView
 

@@ -66,7 +66,7 @@ class GraphOptions(TypedDict, total=False):
     """Display of a graph. Defaults: everything, with the size and the parts of the dashboard."""
 
     compact: bool
-    """For notebooks: no tool bar, the inspector in a drawer, and with a fixed height no legend."""
+    """For notebooks: no tool bar, the inspector in a drawer, and with a fixed height by default no legend."""
     height: int | str
     """Pixels, or a CSS length. By default a compact view is as high as what it shows."""
     theme: Literal["auto", "light", "dark"]

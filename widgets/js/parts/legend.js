@@ -91,7 +91,7 @@ export const STYLE = `
 .ce-side .ce-legend{flex-direction:column;align-items:flex-start;padding:0;border:0}
 .ce-legend .ce-values-scale{margin:0}
 .ce-legends{position:relative;flex:none}
-.ce-folded{border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-folded{background:var(--ce-panel)}
 .ce-folded summary{cursor:pointer;font-weight:600;min-height:26px;padding:3px 12px}
 .ce-folded .ce-legend{position:absolute;left:0;right:0;bottom:100%;z-index:4;max-height:180px;overflow:auto;box-shadow:0 -2px 10px var(--ce-shade)}
 `;

@@ -102,9 +102,12 @@ export const isCompact = ({ options }) => options.compact === true;
 /** Whether the height of the view follows what it shows. @param {Readonly<State>} state */
 export const followsContent = (state) => isCompact(state) && state.options.height === undefined;
 
-/** Whether the legend is below the picture: a compact view has room for it only if it is as high as it needs. @param {Readonly<State>} state */
+/**
+ * Whether the legend is below the picture: by default, a compact view has room for it only if it is as high as it needs.
+ * @param {Readonly<State>} state
+ */
 export const hasLegend = (state) =>
-  state.options.legend !== false && (!isCompact(state) || (followsContent(state) && !isAsking(state)));
+  state.options.legend ?? (!isCompact(state) || (followsContent(state) && !isAsking(state)));
 
 /**
  * Whether a question is asked about the picture: then only the picture is shown, without captions.
