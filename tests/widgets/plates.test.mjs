@@ -376,6 +376,8 @@ test("words that do not fit go on in the next line, and are cut in the last", ()
   const reads = [below[0], { kind: "line", text: "view, no copy" }];
   assert.deepEqual(lines(3, reads), ["1 call", "view, no", "copy"]);
   assert.deepEqual(lines(2, reads), ["1 call"], "half of it would say something else");
+  reads[1].short = "no copy";
+  assert.deepEqual(lines(2, reads), ["1 call", "no copy"], "in short where the whole has no room");
 });
 
 test("the description of a plate has its words in full", () => {

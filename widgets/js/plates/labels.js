@@ -20,21 +20,25 @@ const isBold = (kind) => WORDS[kind].weight > 400;
 
 /**
  * The lines of text below a plate: one that does not fit goes on in the next line, if there may be one. Shape and reads are
- * whole or left out: "view, no" would say something else than "view, no copy". Names may be cut.
- * @param {{kind: string, text: string, isCut?: boolean}[]} below @param {number} most
+ * whole, in short or left out: "view, no" would say something else than "view, no copy". Names may be cut.
+ * @param {{kind: string, text: string, short?: string, isCut?: boolean}[]} below @param {number} most
  * @param {(kind: string, text: string) => boolean} fits
  */
 export function wordLines(below, most, fits) {
   /** @type {{kind: string, text: string}[]} */
   const lines = [];
-  for (const { kind, text, isCut } of below) {
-    if (!text || lines.length === most) continue;
+  /** Add a text; returns whether there is room for it. @param {string} kind @param {string} text @param {boolean} isCut */
+  function add(kind, text, isCut) {
     let end = text.length;
     while (end > 0 && !fits(kind, text.slice(0, end))) end = text.lastIndexOf(" ", end - 1);
     const isBroken = end > 0 && end < text.length && lines.length + 1 < most;
     const parts = isBroken ? [text.slice(0, end), text.slice(end + 1)] : [text];
-    if (kind !== "line" || isCut || parts.every((part) => fits(kind, part)))
-      lines.push(...parts.map((part) => ({ kind, text: part })));
+    const hasRoom = kind !== "line" || isCut || parts.every((part) => fits(kind, part));
+    if (hasRoom) lines.push(...parts.map((part) => ({ kind, text: part })));
+    return hasRoom;
+  }
+  for (const { kind, text, short, isCut = false } of below) {
+    if (text && lines.length < most && !add(kind, text, isCut) && short) add(kind, short, isCut);
   }
   return lines;
 }
@@ -119,7 +123,7 @@ function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
     { kind: "news", text: plate.news },
     ...(isSmall ? [] : [columns]),
     { kind: "line", text: plate.shape },
-    { kind: "line", text: plate.reads },
+    { kind: "line", text: plate.reads, short: plate.copies },
   ];
   /** @param {string} kind @param {string} text */
   const fits = (kind, text) => textWidth(text, small, isBold(kind)) <= plate.room;
