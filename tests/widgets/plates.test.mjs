@@ -298,7 +298,7 @@ test("the words of a pin stay in the picture at a small scale, and its dotted li
   const link = { source: "a", target: "b", points, lines: ["so"] };
   const shown = read(a, b, { pins: [pin], links: [link], extent: [0, 0, 200, 100] });
   const make = maker(newDocument());
-  const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: make.s("g") });
+  const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: () => [] });
   pins.show(shown);
   pins.lay(0.5, 12, []);
   assert.equal(pins.over.childNodes[0].getAttribute("transform"), "translate(80 60) scale(2)");
@@ -310,6 +310,50 @@ test("the words of a pin stay in the picture at a small scale, and its dotted li
   assert.equal(look(undefined), "ce-link");
   assert.equal(look(shown.pins[0]), "ce-link ce-lit");
   assert.equal(drawn[0].texts[0].getAttribute("visibility"), "hidden", "the pin says it");
+});
+
+test("the thick lines of a pin pass below cells, and ports move with their plates", () => {
+  const port = {
+    number: 1,
+    out: [
+      [30, 5],
+      [20, 5],
+    ],
+    into: [
+      [90, 5],
+      [100, 5],
+    ],
+  };
+  const stroke = { shape: "path", d: "M20 5L100 5", stroke: "nearMiss" };
+  const pin = {
+    ...{ id: "pin-0", kind: "waits", text: "2 equal", nodes: ["a", "b"], box: [60, 60, 80, 24] },
+    marks: [],
+  };
+  Object.assign(pin, { cells: [1, 3], ends: [1, 3], strokes: [stroke] });
+  const [one, other] = [node("a", [1, 2], [1, 2], row, 0), node("b", [3, 4], [3, 4], row)];
+  const edges = [{ source: "a", target: "b", pairs: [0, 0], port }];
+  const shown = read(one, other, { pins: [pin], edges, extent: [0, 0, 120, 80] });
+  const make = maker(newDocument());
+  const drawn = portElements(make, shown);
+  const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: () => drawn.circles });
+  pins.show(shown);
+  const mask = `url(#${pins.cover.getAttribute("id")})`;
+  assert.equal(pins.under.childNodes[0].childNodes[0].getAttribute("mask"), mask);
+  assert.equal(pins.held.getAttribute("mask"), mask);
+  const [seen, hidden] = pins.cover.childNodes;
+  assert.equal(seen.getAttribute("fill"), "#fff");
+  const places = () => hidden.getAttribute("d").match(/M[^h]*h[^v]*/g);
+  assert.deepEqual(places(), ["M0 0h20", "M101 1h8", "M111 1h8"], "a folded plate, and each cell of another one");
+  const moves = () => drawn.circles.map(({ parts }) => parts.map((part) => part.getAttribute("transform")));
+  assert.deepEqual(moves(), [[null, null], [null, null]]); // prettier-ignore
+  globalThis.matchMedia = () => ({ matches: true }); // no motion: the attempt is held at once
+  pins.mark(shown, { tried: "pin-0", shut: false, hidden: false });
+  delete globalThis.matchMedia;
+  const [[out, circle], into] = moves();
+  assert.match(out, /^translate\(\d/);
+  assert.equal(circle, out);
+  assert.deepEqual(into, [null, null], "of the second plate only a cell moves");
+  assert.ok(Number(places()[0].match(/M([\d.]+)/)[1]) > 0, "and the cover with them");
 });
 
 test("layers far apart move into the one that replaces them", () => {

@@ -19,7 +19,7 @@ const NEAR = 2;
 
 /**
  * @param {Make} make @param {() => Palette} palette
- * @param {{later(): void, labels(): readonly import("./labels.js").Label[], ports: any}} scene  `later`: paint the cells again
+ * @param {Parameters<typeof makeAttempt>[1]} scene  `later`: paint the cells again
  */
 export function makePins(make, palette, scene) {
   const { h, s } = make;
@@ -39,7 +39,11 @@ export function makePins(make, palette, scene) {
     const small = s("g", {}, markElements(make, pin.small, palette()));
     const group = s("g", { class: `ce-pin ce-pin-${pin.kind}` }, note, small);
     const leader = s("g", {}, markElements(make, pin.leader, palette()));
-    const strokes = s("g", { class: "ce-pin-strokes" }, markElements(make, pin.strokes, palette()));
+    const strokes = s(
+      "g",
+      { class: "ce-pin-strokes", mask: attempt.cover.url },
+      markElements(make, pin.strokes, palette()),
+    );
     const lines = s("g", {}, strokes, leader);
     const key = h("button", {
       type: "button",
@@ -54,12 +58,15 @@ export function makePins(make, palette, scene) {
 
   return {
     ...{ cells: attempt.cells, box: attempt.box, lines: attempt.lines, held: attempt.element, close: attempt.close },
+    cover: attempt.cover.element,
     under,
     over,
     keys,
     /** @param {Picture} picture */
-    show({ pins, extent: [left = -Infinity, , right = Infinity] }) {
-      attempt.play(null, null, false);
+    show(picture) {
+      const { pins, extent } = picture;
+      const [left = -Infinity, , right = Infinity] = extent;
+      attempt.show(picture);
       sides = [left, right];
       drawn = pins.map(draw);
       under.replaceChildren(...drawn.map(({ lines }) => lines));

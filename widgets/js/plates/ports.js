@@ -10,7 +10,7 @@ import { roleOf } from "./paint.js";
  * @import { Make } from "../shared/elements.js"
  */
 
-/** @typedef {{x: number, y: number, room: number, circle: any, number: any}} Circle  `room`: its largest radius */
+/** @typedef {{x: number, y: number, room: number, circle: any, number: any, box: string, parts: any[]}} Circle  `room`: its largest radius; `parts`: what moves with its plate */
 /** @typedef {{edges: {edge: Edge, group: any}[], group: any}} DrawnPort  all lines of one number */
 /** @typedef {{ports: DrawnPort[], circles: Circle[]}} DrawnPorts */
 
@@ -57,23 +57,24 @@ export function portElements({ s }, picture) {
   /**
    * An end of a line: the part at the plate, and the circle.
    * @param {Point[]} points @param {string} role @param {number} number @param {string} name @param {string} tip
+   * @param {string} box of the plate
    */
-  function endOf([centre, plate], role, number, name, tip) {
+  function endOf([centre, plate], role, number, name, tip, box) {
     const style = `stroke:var(--ce-${role})`;
     const stub = s("path", { d: line(centre, plate), "stroke-width": PLATES.port.stroke, style });
     const circle = s("circle", { cx: centre.x, cy: centre.y, style });
     const words = s("text", { class: "ce-port-number", text: String(number) });
     const group = s("g", { class: name, "data-tip": tip }, circle, words);
-    all.push({ ...centre, room: MOST * RADIUS, circle, number: words });
+    all.push({ ...centre, room: MOST * RADIUS, circle, number: words, box, parts: [stub, group] });
     return { stub, group, style, centre };
   }
   const drawn = [...byNumber(picture)].map(([number, ports]) => {
     const [{ edge, port }] = ports;
     const tip = `${number}: ${edge.source.title}, read by ${counted(ports.map((one) => one.edge.target.title))}`;
-    const out = endOf(port.out, "edge", number, "ce-port-out", tip);
+    const out = endOf(port.out, "edge", number, "ce-port-out", tip, edge.source.id);
     const edges = ports.map(({ edge, port: { into } }) => {
       const words = `${number}: ${edge.target.title} reads ${edge.source.title}`;
-      const { stub, group, style, centre } = endOf(into, roleOf(edge), number, "ce-port-into", words);
+      const { stub, group, style, centre } = endOf(into, roleOf(edge), number, "ce-port-into", words, edge.target.id);
       const whole = s("path", { d: through(out.centre, centre), style, class: "ce-port-whole" });
       return { edge, group: s("g", { class: "ce-port-edge" }, whole, stub, group) };
     });
