@@ -301,7 +301,14 @@ test("the words of a pin stay in the picture at a small scale, and its dotted li
   const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: () => [] });
   pins.show(shown);
   pins.lay(0.5, 12, []);
-  assert.equal(pins.over.childNodes[0].getAttribute("transform"), "translate(80 60) scale(2)");
+  const at = () => pins.over.childNodes[0].getAttribute("transform");
+  assert.equal(at(), "translate(80 60) scale(2)");
+  const title = (t) => ({ l: 20, t, r: 60, b: t + 16 });
+  pins.lay(0.5, 12, [title(83)]);
+  assert.equal(at(), "translate(80 54) scale(2)", "it moves away from a title that it would touch");
+  assert.equal(pins.over.childNodes[0].childNodes[0].getAttribute("visibility"), "inherit");
+  pins.lay(0.5, 12, [title(52)]);
+  assert.equal(pins.over.childNodes[0].childNodes[0].getAttribute("visibility"), "hidden", "far from one it is a sign");
   const drawn = shown.links.map((one) => linkElement(make, one));
   const look = (tried) => {
     layLinks(drawn, 1, 12, () => false, tried, []);

@@ -116,7 +116,7 @@ def _strokes(
 
 
 def is_above(shape: Shape) -> bool:
-    """All but the thick lines of pins: images draw them before cells, and the view, after its canvas, masks cells out."""
+    """All but the thick lines of pins: images draw them before cells, the view after them, masked."""
     return not (shape[0] == "stroke" and shape[2][1] == THICK)
 
 

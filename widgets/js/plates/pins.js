@@ -14,8 +14,8 @@ import { meet } from "./titles.js";
 const SIZE = 12;
 /** The least side of a button on the screen, in pixels. */
 const TARGET = 24;
-/** Words may come this near to a pin, in pixels of the screen. */
-const NEAR = 2;
+/** A pin is so far from words and cells, or moves up or down, at most so far, in pixels of the screen. */
+const [CLEAR, MOVES] = [2, [0, -3, 3, -6, 6, -9, 9, -12, 12]];
 
 /**
  * @param {Make} make @param {() => Palette} palette
@@ -28,7 +28,7 @@ export function makePins(make, palette, scene) {
   const under = s("g", { class: "ce-pin-lines", "aria-hidden": "true" });
   const over = s("g", { class: "ce-pins", "aria-hidden": "true" });
   const keys = h("div", { class: "ce-pin-keys" });
-  /** @type {{pin: Pin, note: any, small: any, group: any, lines: any, key: any, x: number, half: [number, number]}[]} */
+  /** @type {{pin: Pin, note: any, small: any, group: any, lines: any, key: any, x: number, y: number, half: [number, number]}[]} */
   let drawn = [];
   /** The left and the right side of the picture. */
   let sides = [-Infinity, Infinity];
@@ -53,7 +53,7 @@ export function makePins(make, palette, scene) {
       "aria-label": `${pin.text}: show why`,
     });
     const half = /** @type {[number, number]} */ ([pin.w / 2, pin.h / 2]);
-    return { pin, note, small, group, lines, key, x: pin.x, half };
+    return { pin, note, small, group, lines, key, x: pin.x, y: pin.y, half };
   }
 
   return {
@@ -74,7 +74,8 @@ export function makePins(make, palette, scene) {
       keys.replaceChildren(...drawn.map(({ key }) => key));
     },
     /**
-     * Lay out the notes for a scale: where a note would cover words, it is only a sign.
+     * Lay out the notes for a scale, at which they may be larger than the picture has room for: a note that would cover
+     * words moves a little, or is only a sign.
      * @param {number} k @param {number} least size of its words on the screen, in pixels @param {readonly Rect[]} taken
      */
     lay(k, least, taken) {
@@ -82,14 +83,23 @@ export function makePins(make, palette, scene) {
       /** @type {Rect[]} */
       const kept = [];
       for (const one of drawn) {
-        const { y, w, h: high } = one.pin;
+        const { w, h: high } = one.pin;
         const half = [(scale * w) / 2, (scale * high) / 2];
         const x = Math.max(sides[0] + half[0], Math.min(sides[1] - half[0], one.pin.x));
-        const area = { l: x - half[0], t: y - half[1], r: x + half[0], b: y + half[1] };
-        const inner = { l: area.l + NEAR / k, t: area.t + NEAR / k, r: area.r - NEAR / k, b: area.b - NEAR / k };
-        const isWhole = ![...taken, ...kept].some((other) => meet(inner, other));
+        const areaAt = (/** @type {number} */ y, by = 0) => ({
+          l: x - half[0] - by,
+          t: y - half[1] - by,
+          r: x + half[0] + by,
+          b: y + half[1] + by,
+        });
+        const isFree = (/** @type {number} */ y) =>
+          ![...taken, ...kept].some((other) => meet(areaAt(y, CLEAR / k), other));
+        const free = MOVES.map((by) => one.pin.y + by / k).find(isFree);
+        const isWhole = free !== undefined;
         const side = Math.max(scale * 12, TARGET / 2 / k);
-        one.x = isWhole ? x : one.pin.x;
+        const y = free ?? one.pin.y;
+        const area = areaAt(y);
+        [one.x, one.y] = [isWhole ? x : one.pin.x, y];
         one.half = isWhole ? [half[0], Math.max(half[1], TARGET / 2 / k)] : [side, side];
         one.note.setAttribute("visibility", isWhole ? "inherit" : "hidden");
         one.small.setAttribute("visibility", isWhole ? "hidden" : "inherit");
@@ -99,8 +109,8 @@ export function makePins(make, palette, scene) {
     },
     /** Put the buttons over the notes. @param {Camera} camera @param {number} width @param {number} height */
     place({ k, x, y }, width, height) {
-      for (const { pin, key, x: middle, half } of drawn) {
-        const [left, top] = [(middle - half[0] - x) * k + width / 2, (pin.y - half[1] - y) * k + height / 2];
+      for (const { key, x: middle, y: centre, half } of drawn) {
+        const [left, top] = [(middle - half[0] - x) * k + width / 2, (centre - half[1] - y) * k + height / 2];
         key.setAttribute("style", `left:${left}px;top:${top}px;width:${2 * half[0] * k}px;height:${2 * half[1] * k}px`);
       }
     },
