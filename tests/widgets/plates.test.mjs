@@ -209,8 +209,14 @@ test("the two ends of a line that is cut have one number, and are lit with their
   assert.match(drawn.ports[0].edges[0].group.getAttribute("class"), /ce-lit/);
   lightPorts(drawn, () => false);
   assert.doesNotMatch(drawn.ports[0].group.getAttribute("class"), /ce-lit/);
-  layPorts(drawn, 0.2, 12);
-  assert.equal(drawn.circles[0].number.getAttribute("visibility"), "hidden", "no room for a legible number");
+  const look = (k) => {
+    layPorts(drawn, k, 12);
+    const [{ circle, number }] = drawn.circles;
+    return [circle.getAttribute("class"), Number(circle.getAttribute("r")) * k, number.getAttribute("visibility")];
+  };
+  assert.deepEqual(look(1), ["", 9, "inherit"]);
+  assert.deepEqual(look(0.4), ["ce-port-alone", 6, "inherit"], "a number without a circle");
+  assert.deepEqual(look(0.2), ["ce-port-dot", 2.5, "hidden"], "no room for a legible number: no empty circle");
 });
 
 test("a long title takes the room of its neighbours if they do not need it", () => {

@@ -3,6 +3,7 @@
 import { markElements } from "../shared/marks.js";
 import { makeAttempt } from "./attempt.js";
 import { meet } from "./titles.js";
+import { short } from "../picture/shapes.js";
 
 /**
  * @import { Camera, Picture, Pin, Rect } from "../picture/types.js"
@@ -16,6 +17,10 @@ const SIZE = 12;
 const TARGET = 24;
 /** A pin is so far from words and cells, or moves up or down, at most so far, in pixels of the screen. */
 const [CLEAR, MOVES] = [2, [0, -3, 3, -6, 6, -9, 9, -12, 12]];
+/** How far a sign moves to the right and down, the nearest first. */
+const SPOTS = MOVES.flatMap((by) => MOVES.map((down) => [by, down])).sort(
+  (a, b) => Math.hypot(...a) - Math.hypot(...b),
+);
 
 /**
  * @param {Make} make @param {() => Palette} palette
@@ -30,8 +35,8 @@ export function makePins(make, palette, scene) {
   const keys = h("div", { class: "ce-pin-keys" });
   /** @type {{pin: Pin, note: any, small: any, group: any, lines: any, key: any, x: number, y: number, half: [number, number]}[]} */
   let drawn = [];
-  /** The left and the right side of the picture. */
-  let sides = [-Infinity, Infinity];
+  /** The left and the right side of the picture, its top and its bottom. */
+  let sides = [-Infinity, Infinity, -Infinity, Infinity];
 
   /** @param {Pin} pin */
   function draw(pin) {
@@ -65,9 +70,9 @@ export function makePins(make, palette, scene) {
     /** @param {Picture} picture */
     show(picture) {
       const { pins, extent } = picture;
-      const [left = -Infinity, , right = Infinity] = extent;
+      const [left = -Infinity, top = -Infinity, right = Infinity, bottom = Infinity] = extent;
       attempt.show(picture);
-      sides = [left, right];
+      sides = [left, right, top, bottom];
       drawn = pins.map(draw);
       under.replaceChildren(...drawn.map(({ lines }) => lines));
       over.replaceChildren(...drawn.map(({ group }) => group));
@@ -86,25 +91,30 @@ export function makePins(make, palette, scene) {
         const { w, h: high } = one.pin;
         const half = [(scale * w) / 2, (scale * high) / 2];
         const x = Math.max(sides[0] + half[0], Math.min(sides[1] - half[0], one.pin.x));
+        const isClear = (/** @type {Rect} */ area) =>
+          (area.t >= sides[2] || area.t >= one.pin.y - half[1]) &&
+          (area.b <= sides[3] || area.b <= one.pin.y + half[1]) &&
+          ![...taken, ...kept].some((other) => meet(area, other));
         const areaAt = (/** @type {number} */ y, by = 0) => ({
           l: x - half[0] - by,
           t: y - half[1] - by,
           r: x + half[0] + by,
           b: y + half[1] + by,
         });
-        const isFree = (/** @type {number} */ y) =>
-          ![...taken, ...kept].some((other) => meet(areaAt(y, CLEAR / k), other));
-        const free = MOVES.map((by) => one.pin.y + by / k).find(isFree);
+        const free = MOVES.map((by) => one.pin.y + by / k).find((y) => isClear(areaAt(y, CLEAR / k)));
         const isWhole = free !== undefined;
         const side = Math.max(scale * 12, TARGET / 2 / k);
-        const y = free ?? one.pin.y;
-        const area = areaAt(y);
-        [one.x, one.y] = [isWhole ? x : one.pin.x, y];
+        const signAt = (/** @type {number[]} */ [by, down]) => {
+          const [l, t] = [one.pin.x + by / k - side, one.pin.y + down / k - side];
+          return { l, t, r: l + 2 * side, b: t + 2 * side };
+        };
+        const area = isWhole ? areaAt(free) : (SPOTS.map(signAt).find(isClear) ?? signAt([0, 0]));
+        [one.x, one.y] = [(area.l + area.r) / 2, (area.t + area.b) / 2];
         one.half = isWhole ? [half[0], Math.max(half[1], TARGET / 2 / k)] : [side, side];
         one.note.setAttribute("visibility", isWhole ? "inherit" : "hidden");
         one.small.setAttribute("visibility", isWhole ? "hidden" : "inherit");
-        one.group.setAttribute("transform", `translate(${one.x} ${y}) scale(${scale})`);
-        kept.push(isWhole ? area : { l: one.x - side, t: y - side, r: one.x + side, b: y + side });
+        one.group.setAttribute("transform", `translate(${short(one.x)} ${short(one.y)}) scale(${scale})`);
+        kept.push(area);
       }
     },
     /** Put the buttons over the notes. @param {Camera} camera @param {number} width @param {number} height */
