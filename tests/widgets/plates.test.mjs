@@ -25,7 +25,7 @@ import { layPorts, lightPorts, portElements } from "../../widgets/js/plates/port
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
 import { makePins } from "../../widgets/js/plates/pins.js";
-import { layTags, passingLines, titleRooms } from "../../widgets/js/plates/titles.js";
+import { callRooms, layTags, passingLines, titleRooms } from "../../widgets/js/plates/titles.js";
 
 const plate = (cells, places, gap) => ({
   cells,
@@ -231,6 +231,14 @@ test("a long title takes the room of its neighbours if they do not need it", () 
   assert.ok(roomBeside(named("Sum", 175)) >= whole);
   assert.equal(roomBeside(named("Hadamard", 175)), 40);
   assert.equal(roomBeside(named("Sum", 140, 80)), 40, "its cells are beside the title");
+});
+
+test("calls below a plate take the room of their neighbours if these do not need it", () => {
+  const named = (calls, x) => ({ title: "x", x, y: 100, w: 14, h: 20, plate: { room: 30, gap: 2, calls } });
+  const room = (...others) => callRooms([named("2 → 1 call", 100), ...others], 14, 14)[0];
+  assert.ok(room() >= textWidth("2 → 1 call", 14, true));
+  assert.ok(room(named("", 160)) > 30);
+  assert.equal(room(named("1 call", 160)), 30);
 });
 
 test("the long title of a leftmost plate goes on to the right, not out of the picture", () => {

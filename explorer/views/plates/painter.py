@@ -112,7 +112,9 @@ class PlatesPainter:
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
         times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
         copies = copies_before_folding(request.index, request.state_step(shown))
-        plates = plates_legend(view["nodes"], view["edges"], view["looks"], copies=copies)
+        unfolded = f"read, not folded{': several inputs are copied' if copies else ''}"
+        reads = unfolded if request.index.trace.level.has_folds else "read"
+        plates = plates_legend(view["nodes"], view["edges"], view["looks"], reads)
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
         held = (any(pin["strokes"] for pin in view.get("pins", [])), "line", HELD, "", "keeps layers apart")
         return [*times, *plates, *shared, *legend_items(missed, held)]
@@ -159,13 +161,9 @@ def _spots_before(request: Request) -> dict[str, Spot]:
 
 
 def plates_legend(
-    nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView], *, copies: bool
+    nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView], unfolded: str
 ) -> list[LegendItem]:
-    """Return the legend of a picture: of its kinds only those whose colours it has.
-
-    `copies`: whether a read that is not folded may be a copy.
-    """
-    unfolded = f"read, not folded{': several inputs are copied' if copies else ''}"
+    """Return the legend of a picture: of its kinds only those whose colours it has; `unfolded`: of reads not folded."""
     plates = [node["plate"] for node in nodes if "plate" in node]
     kinds = {node["kind"] for node in nodes if looks[node["look"]]["fill"] == node["kind"]}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
