@@ -112,7 +112,7 @@ class PlatesPainter:
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
         times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
         copies = copies_before_folding(request.index, request.state_step(shown))
-        unfolded = f"read, not folded{': several inputs are copied' if copies else ''}"
+        unfolded = f"read, not folded{': some are copied' if copies else ''}"
         reads = unfolded if request.index.trace.level.has_folds else "read"
         plates = plates_legend(view["nodes"], view["edges"], view["looks"], reads)
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")

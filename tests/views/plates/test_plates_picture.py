@@ -59,7 +59,7 @@ def test_the_note_counts_what_all_reads_copy_and_plates_and_legend_say_which(nam
         said = [text for plate in insides(view) if (text := plate.get("copies"))]
         assert sorted(said) == sorted(f"copies {bytes_text(size)}" if size else "no copy" for size in reads)
         unfolded = [item["text"] for item in view["legend"] if (item["channel"], item["role"]) == ("line", "edge")]
-        more = ": several inputs are copied" if copied > sum(reads) else ""
+        more = ": some are copied" if copied > sum(reads) else ""
         assert unfolded in ([], [f"read, not folded{more}"])
 
 
