@@ -24,7 +24,7 @@ calls: captured, lowered, fused, at the end
 code, output: = if equal with and without watching
 kernels: those of Inductor; = if the fused pairs of the trace lead to them
 seams: refused because, refused without a reason, put off, never tried, called as one function
-time: processor time of compiling with watching, over that without; C++ is not built unless asked"""
+time: processor time of compiling with watching, over that without; not with --build, where built code is used again"""
 
 
 def bench_watch(
@@ -124,7 +124,7 @@ def cells_of(row: WatchResult) -> tuple[str, ...]:
         _equal(row.same_output),
         f"{row.kernels} {_equal(row.same_kernels)}",
         " ".join(str(row.seams.get(kind, 0)) for kind in dict.fromkeys(KINDS.values())),
-        f"{row.ratio:.2f}",
+        f"{row.ratio:.2f}" if row.same_output is None else "",
         f"{row.file_bytes / 1000:,.0f} kB",
         "" if row.ok else "DIFFERS",
     )

@@ -84,7 +84,7 @@ CIRCUITS, VISION, TIMM, TRANSFORMERS = "circuits", "torchvision", "timm", "trans
 
 
 def _circuit(name: str) -> Made:
-    circuit: TorchCircuit = TorchCompiler().compile(gallery.load_named(name))
+    circuit: TorchCircuit = TorchCompiler(gallery.default_options(name)).compile(gallery.load_named(name))
     return circuit, (example_rows(circuit, 8),)
 
 

@@ -1,7 +1,8 @@
 """Loads what a command names: a circuit of the gallery, a file with a circuit or trace, or a function of the user.
 
 The `format` field of a file tells circuits from traces; FILE.py:FUNCTION names a function; an SDD or NNF file is known
-by its ending, and so is a checkpoint (`.pt`): a circuit with the values that were learned.
+by its ending, and so are a checkpoint (`.pt`: a circuit with the values that were learned), a model of ONNX and an
+exported program of PyTorch.
 A file of another program is refused with what it seems to be.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+from explorer.app.program_files import is_program, open_program
 from explorer.app.user_functions import ExampleModule, call_function, files_beside, is_function
 from explorer.errors import DataTypeError, FileFormatError, UnknownNameError, did_you_mean
 from explorer.files import GZIP_MAGIC, json_of_bytes, read_bytes
@@ -27,7 +29,7 @@ WHITE_SPACE = b"\xef\xbb\xbf \t\r\n"
 
 READABLE = (
     "this program reads its own circuits and traces (.json, .json.gz) and checkpoints (.pt), SDD and NNF files "
-    "(.sdd, .nnf), and what FILE.py:FUNCTION returns"
+    "(.sdd, .nnf), and if named on the command line also what FILE.py:FUNCTION returns, and programs (.onnx, .pt2)"
 )
 RECORD_MODULE = "record the module itself in Python: explorer.record(module, inputs)"
 NUM_BYTES = 4096
@@ -79,6 +81,8 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
         return load_gallery(name_or_file)
     if Path(name_or_file).is_file() and is_checkpoint(name_or_file):
         return trained_circuit(name_or_file)
+    if is_program(name_or_file):
+        return open_program(name_or_file)
     if Path(name_or_file).is_file() and Path(name_or_file).suffix == ".py":
         raise UnknownNameError(
             f"{name_or_file} is Python code; name a function in it that returns a circuit, or a module and a tuple of "
@@ -166,13 +170,13 @@ KINDS = (
         "an ONNX model",
         (".onnx",),
         None,
-        lambda name: f"see how it is optimized: circuit-explorer watch {quote(name)} --adapter onnx",
+        lambda name: f"see how it is optimized: circuit-explorer serve {quote(name)}",
     ),
     Kind(
         "an exported program of PyTorch",
         (".pt2",),
         None,
-        lambda name: f"record it in Python: explorer.record(torch.export.load({name!r}))",
+        lambda name: f"record it, which runs code in the file: circuit-explorer serve {quote(name)}",
     ),
     Kind(
         "a file with weights of PyTorch, without their structure",
@@ -208,7 +212,7 @@ KINDS = (
         "a table",
         (".csv", ".tsv", ".npy", ".parquet"),
         re.compile(rb"\x93NUMPY|PAR1"),
-        lambda name: f"a circuit is trained on it with: train --data {quote(name)}",
+        lambda name: f"a circuit is trained on it, and shown, with: circuit-explorer serve {quote(name)}",
     ),
     Kind(
         "a pipeline",

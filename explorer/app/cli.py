@@ -76,7 +76,6 @@ app = typer.Typer(
     name=NAME,
     help="A compiler for probabilistic circuits that you can watch.",
     context_settings={"help_option_names": ["-h", "--help"]},
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from explorer.errors import UnknownNameError
-from explorer.trace import Lineage, MatchRefused, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
+from explorer.trace import (
+    MAX_NEAR_MISSES,
+    Lineage,
+    MatchRefused,
+    NodeRecord,
+    Origin,
+    ParameterRecord,
+    RuleDescription,
+    Step,
+    type_title,
+)
 from explorer.views.boxes import box_id, names_of, number_bytes, parameter_count
 from explorer.views.buffers import memory_section
 from explorer.views.closeup import closeup
@@ -223,7 +233,12 @@ def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionV
 
 
 def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
-    """List the near misses at the first of these nodes, in the last step that has any, or else in the first one."""
+    """List the near misses at the first of these nodes, in the last step that has any, or else in the first one.
+
+    Those of a folded layer are those of its members. Without any, say so: a reader who asks gets an answer.
+    """
+    members = {group.node: group.members for group in index.groups}
+    ids = [member for node in ids for member in members.get(node, (node,))]
     found = _misses_by_root(index)
     steps = found.get(ids[0], {})
     at = max((one for one in steps if one <= step), default=min(steps, default=step))
@@ -235,7 +250,19 @@ def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> Sectio
     if len(ids) > 1:
         here = [miss.refusal.pattern for node in ids for miss in found.get(node, {}).get(at, ())]
         lines += [f"{name}: {plural(n, 'near miss', 'near misses')} in this box." for name, n in Counter(here).items()]
+    if not rows and not lines:
+        lines = [_no_near_miss_text(index, len(ids))]
     return {"name": "why-not", **_section("Why not", rows, lines)}
+
+
+def _no_near_miss_text(index: TraceIndex, count: int) -> str:
+    """Say that no rule nearly matched at some nodes, or that none was tried or kept."""
+    here = f"this {index.trace.level.node}" if count == 1 else f"these {index.trace.level.node}s"
+    if not index.trace.rules:
+        return f"No rule was tried at {here}."
+    if any(step.refusals_over for step in index.trace.steps):
+        return f"No near miss of {here} was kept: the trace has the first {MAX_NEAR_MISSES:,} of each reason."
+    return f"No rule came near {here}: there is no near miss in any step."
 
 
 @cached

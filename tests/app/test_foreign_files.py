@@ -20,7 +20,6 @@ EXAMPLES = {
     "a.psdd": (b"c ids of psdd nodes\npsdd 1\nL 0 0 1\n", "seems to be a PSDD.*name the SDD file"),
     "a.vtree": (b"c ids\nvtree 3\nL 0 1\nL 1 2\nI 2 0 1\n", "seems to be a vtree.*name the SDD file"),
     "a.ckpt": (b"PK\3\4 data.pkl circuit-explorer checkpoint", r"ends in \.pt: mv a\.ckpt a\.ckpt\.pt"),
-    "a.onnx": (b"\x08\x07\x12\x07pytorch", r"seems to be an ONNX model.*watch a\.onnx --adapter onnx"),
     "a.pth": (b"\x80\x02", r"weights of PyTorch.*explorer\.record\(module, inputs\)"),
     "a.safetensors": (b"\x10\0\0\0\0\0\0\0{}", "weights of PyTorch"),
     "spn.txt": (
@@ -31,8 +30,8 @@ EXAMPLES = {
     "photo": (b"\xff\xd8\xff\xe0", "seems to be a picture"),
     "a.svg": (b'<svg xmlns="http://www.w3.org/2000/svg"/>', "seems to be a picture"),
     "page.html": (b"<!doctype html>\n", "seems to be a page.*open it in a browser"),
-    "a.csv": (b"a,b\n1,2\n", "seems to be a table.*train --data a.csv"),
-    "my table.csv": (b"a,b\n1,2\n", "train --data 'my table.csv'"),
+    "a.csv": (b"a,b\n1,2\n", r"seems to be a table.*circuit-explorer serve a\.csv"),
+    "my table.csv": (b"a,b\n1,2\n", "circuit-explorer serve 'my table.csv'"),
     "passes.yaml": (b"- fold\n", r"seems to be a pipeline.*trace CIRCUIT --pipeline passes\.yaml"),
     "a.ipynb": (b'{"cells": [], "nbformat": 4}', "seems to be a notebook.*FILE.py:FUNCTION"),
     "b.json": (b"\x89PNG\r\n", "seems to be a picture"),
@@ -54,15 +53,6 @@ def test_a_file_of_another_program_is_named_with_what_helps(tmp_path, monkeypatc
         Library().upload(name, raw)
     with pytest.raises(FileFormatError, match=f"(?s)^{re.escape(name)}.*{message}"):
         Library(files=(Path(name),)).open(name)
-
-
-def test_an_exported_program_is_recorded_as_the_error_says(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    torch.export.save(torch.export.export(torch.nn.Linear(2, 2), (torch.zeros(1, 2),)), "a.pt2")
-    with pytest.raises(FileFormatError, match=r"a\.pt2 seems to be an exported program of PyTorch") as caught:
-        load_circuit_or_trace("a.pt2")
-    (advice,) = re.findall(r"in Python: (explorer\.record\(torch\.export\.load\('a\.pt2'\)\))", str(caught.value))
-    assert eval(f"__import__('explorer') and {advice}", {"explorer": __import__("explorer"), "torch": torch}).steps
 
 
 def test_weights_of_another_program_are_not_taken_for_a_broken_checkpoint(tmp_path):

@@ -276,6 +276,24 @@ def test_the_exported_page_steps_from_disk_and_foreign_uploads_are_refused(dashb
     assert opened.evaluate("() => circuitExplorer.model.get('step')") == 3
 
 
+DRAG = """([kind, name, text]) => {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([text], name));
+  document.body.dispatchEvent(new DragEvent(kind, {bubbles: true, cancelable: true, dataTransfer}));
+}"""
+
+
+def test_a_file_that_is_dropped_on_the_page_is_opened_or_named(dashboard: Open) -> None:
+    page = dashboard("?circuit=conflict")
+    mine = ["mine.json", json.dumps(explorer.gallery.load_named("blackboard").to_json())]
+    page.page.evaluate(DRAG, ["dragover", *mine])
+    page.see("Drop a circuit, a trace or a checkpoint")
+    page.page.evaluate(DRAG, ["drop", *mine])
+    page.wait(lambda: "circuit=mine.json" in page.page.url, "the dropped circuit")
+    page.page.evaluate(DRAG, ["drop", "people.csv", "age,sport\n1,2\n"])
+    page.see("circuit-explorer serve people.csv")
+
+
 def test_pixels_painted_by_mouse_and_keyboard_are_completed(dashboard: Open) -> None:
     page = dashboard()
     page.wait_for_step(0)

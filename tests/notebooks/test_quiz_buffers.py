@@ -46,9 +46,14 @@ def test_22_what_may_be_written_over_what_and_what_forbids_it() -> None:
     assert len(shared.allocs) == 2
     assert {shared.origin(4), shared.origin(5)} == {3, 2}
     assert (shared.origin(4), shared.origin(5)) == (3, 2)
-    says(22, "`#8` over `%3`, `#9` over `%2`; two buffers are left", "for instance `#9` with `other=%3`")
-    other = after(parse_program(text_of(21).replace("other=%2", "other=%3")), "ShareBuffers")
-    assert other.origin(4) == 4
+    says(
+        22,
+        "`#8` over `%3`, `#9` over `%2`; two buffers are left",
+        "for instance `#9` with `other=%3`, or `#10` with `mat2=%3`",
+    )
+    for before, now in (("other=%2", "other=%3"), ("mat2=%4", "mat2=%3")):
+        other = after(parse_program(text_of(21).replace(before, now)), "ShareBuffers")
+        assert other.origin(4) == 4
 
 
 def bars() -> dict[str, tuple[int, int, int]]:

@@ -73,6 +73,26 @@ def test_why_not_has_the_near_misses_of_the_last_step_that_has_any():
     assert [row[0] for row in at[1]["rows"]] == ["CategoricalLogSoftmax"]
 
 
+def test_why_not_answers_where_no_rule_came_near():
+    words = "No rule came near this layer: there is no near miss in any step."
+    index = index_of("digits")
+    roots = {miss.refusal.root for step in index.trace.steps for miss in step.refusals}
+    (other, *_) = set(index.step(3).snapshot.graph.nodes) - roots
+    found = section(details(index, 3, [other]), "Why not")
+    assert (found["rows"], found["lines"]) == ([], [words])
+
+
+def test_why_not_of_a_folded_layer_has_the_near_misses_of_its_members():
+    index = index_of("digits")
+    (group,) = [group for group in index.groups if group.level == 1]
+    last = len(index.trace.steps) - 1
+    folded, member = (
+        section(details(index, at, ids), "Why not") for at, ids in ((last, [group.node]), (6, group.members))
+    )
+    assert folded == member
+    assert "Candecomp: 64 near misses in this box." in folded["lines"]
+
+
 def test_why_not_of_several_layers_counts_their_near_misses():
     found = section(details(index_of("digits"), 3, [64, 65, 66]), "Why not")
     assert found["lines"] == snapshot(

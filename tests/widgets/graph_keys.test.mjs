@@ -18,6 +18,22 @@ test("a click selects, a click with Shift adds, Escape clears, and Python is not
   close();
 });
 
+test("a key whose section the details do not have says so, and a section is opened", async () => {
+  const { box, press, model, close, root } = open();
+  const caption = () => root.of("ce-caption")[0].textContent;
+  press("h");
+  assert.equal(caption(), "Select a layer first.");
+  box("sum").dispatch("click");
+  press("w", box("sum"));
+  assert.equal(caption(), "The details of what is selected do not say that.");
+  const lines = ["No rule came near this layer: there is no near miss in any step."];
+  const sections = [{ heading: "Why not", name: "why-not", rows: [], lines }];
+  await model.put({ details: JSON.stringify({ version: 1, id: "sum", title: "Sum #3", sections }) });
+  press("w", box("sum"));
+  assert.match(root.of("ce-side")[0].textContent, /No rule came near this layer/);
+  close();
+});
+
 test("with `many`, a click toggles a box, and one beside the boxes does nothing", () => {
   const { box, model, root, close } = open({ options: { many: true } });
   box("sum").dispatch("click");

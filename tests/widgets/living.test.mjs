@@ -3,7 +3,10 @@ import { test } from "node:test";
 
 import { believe, dream } from "../../widgets/js/living/beliefs.js";
 import { completed, marginal, readModel, repeatable, upward } from "../../widgets/js/living/model.js";
-import { tilesOf } from "../../widgets/js/living/paint.js";
+import { hasSampled } from "../../widgets/js/controls/living.js";
+import { paintBelief, tilesOf } from "../../widgets/js/living/paint.js";
+import { svgPen } from "../../widgets/js/plates/svg_pen.js";
+import { paletteFor } from "../../widgets/js/shared/theme.js";
 import { endWords, nearestOf, valueWords } from "../../widgets/js/living/words.js";
 import { open } from "./graph.mjs";
 
@@ -216,6 +219,41 @@ test("buttons and a field observe, forget and sample", async () => {
 });
 
 const own = (more) => ({ ...{ states: 0, span: [-2, 2], labels: [], zero: 0, unit: 1, isInteger: false }, ...more });
+
+test("a sampled pixel has a corner, and the legend says so: it is unlike an observed one", () => {
+  const input = { inputs: [], variables: [1] };
+  assert.equal(hasSampled(input, [1, null], [1, 0]), true);
+  assert.equal(hasSampled(input, [1, 0], [1, 0]), false, "observed");
+  assert.equal(hasSampled(input, [1, null], [1, null]), false, "unknown");
+  assert.equal(hasSampled({ ...input, inputs: [0] }, [1, null], [1, 0]), false, "a layer that reads it");
+  const palette = paletteFor({});
+  const belief = { variables: [1], shown: new Float64Array([1]), shares: [] };
+  const painted = (isSampled) => {
+    const pen = svgPen();
+    const cell = { isUnknown: false, isSampled, isMixture: false, image: [1, 1, 2] };
+    paintBelief(
+      pen,
+      palette,
+      "#86b2dc",
+      1,
+      { x: 0, y: 0, w: 20, h: 20 },
+      belief,
+      [{ x: 0, y: 0, w: 1, h: 1, at: 0 }],
+      cell,
+    );
+    return pen.element();
+  };
+  const corner = `fill="${palette.roles.accent}" d="M11.6 0L20 0L20 8.4L11.6 0"`;
+  assert.ok(painted(true).includes(corner), painted(true));
+  assert.ok(!painted(false).includes(palette.roles.accent));
+  const { root, press, close } = living();
+  press("b");
+  assert.deepEqual(
+    root.of("ce-living-corner").map(({ textContent }) => textContent),
+    ["sampled"],
+  );
+  close();
+});
 
 test("a number has the digits that count, at any scale", () => {
   assert.equal(valueWords(own({ unit: 1e-30 }), 1.5), "1.5e-30");

@@ -25,7 +25,7 @@ import { layPorts, lightPorts, portElements } from "../../widgets/js/plates/port
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
 import { makePins } from "../../widgets/js/plates/pins.js";
-import { layTags, passingLines, titleRooms } from "../../widgets/js/plates/titles.js";
+import { callRooms, layTags, passingLines, titleRooms } from "../../widgets/js/plates/titles.js";
 
 const plate = (cells, places, gap) => ({
   cells,
@@ -209,8 +209,14 @@ test("the two ends of a line that is cut have one number, and are lit with their
   assert.match(drawn.ports[0].edges[0].group.getAttribute("class"), /ce-lit/);
   lightPorts(drawn, () => false);
   assert.doesNotMatch(drawn.ports[0].group.getAttribute("class"), /ce-lit/);
-  layPorts(drawn, 0.2, 12);
-  assert.equal(drawn.circles[0].number.getAttribute("visibility"), "hidden", "no room for a legible number");
+  const look = (k) => {
+    layPorts(drawn, k, 12);
+    const [{ circle, number }] = drawn.circles;
+    return [circle.getAttribute("class"), Number(circle.getAttribute("r")) * k, number.getAttribute("visibility")];
+  };
+  assert.deepEqual(look(1), ["", 9, "inherit"]);
+  assert.deepEqual(look(0.4), ["ce-port-alone", 6, "inherit"], "a number without a circle");
+  assert.deepEqual(look(0.2), ["ce-port-dot", 2.5, "hidden"], "no room for a legible number: no empty circle");
 });
 
 test("a long title takes the room of its neighbours if they do not need it", () => {
@@ -225,6 +231,14 @@ test("a long title takes the room of its neighbours if they do not need it", () 
   assert.ok(roomBeside(named("Sum", 175)) >= whole);
   assert.equal(roomBeside(named("Hadamard", 175)), 40);
   assert.equal(roomBeside(named("Sum", 140, 80)), 40, "its cells are beside the title");
+});
+
+test("calls below a plate take the room of their neighbours if these do not need it", () => {
+  const named = (calls, x) => ({ title: "x", x, y: 100, w: 14, h: 20, plate: { room: 30, gap: 2, calls } });
+  const room = (...others) => callRooms([named("2 → 1 call", 100), ...others], 14, 14)[0];
+  assert.ok(room() >= textWidth("2 → 1 call", 14, true));
+  assert.ok(room(named("", 160)) > 30);
+  assert.equal(room(named("1 call", 160)), 30);
 });
 
 test("the long title of a leftmost plate goes on to the right, not out of the picture", () => {
@@ -298,10 +312,17 @@ test("the words of a pin stay in the picture at a small scale, and its dotted li
   const link = { source: "a", target: "b", points, lines: ["so"] };
   const shown = read(a, b, { pins: [pin], links: [link], extent: [0, 0, 200, 100] });
   const make = maker(newDocument());
-  const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: make.s("g") });
+  const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: () => [] });
   pins.show(shown);
   pins.lay(0.5, 12, []);
-  assert.equal(pins.over.childNodes[0].getAttribute("transform"), "translate(80 60) scale(2)");
+  const at = () => pins.over.childNodes[0].getAttribute("transform");
+  assert.equal(at(), "translate(80 60) scale(2)");
+  const title = (t) => ({ l: 20, t, r: 60, b: t + 16 });
+  pins.lay(0.5, 12, [title(83)]);
+  assert.equal(at(), "translate(80 54) scale(2)", "it moves away from a title that it would touch");
+  assert.equal(pins.over.childNodes[0].childNodes[0].getAttribute("visibility"), "inherit");
+  pins.lay(0.5, 12, [title(52)]);
+  assert.equal(pins.over.childNodes[0].childNodes[0].getAttribute("visibility"), "hidden", "far from one it is a sign");
   const drawn = shown.links.map((one) => linkElement(make, one));
   const look = (tried) => {
     layLinks(drawn, 1, 12, () => false, tried, []);
@@ -310,6 +331,50 @@ test("the words of a pin stay in the picture at a small scale, and its dotted li
   assert.equal(look(undefined), "ce-link");
   assert.equal(look(shown.pins[0]), "ce-link ce-lit");
   assert.equal(drawn[0].texts[0].getAttribute("visibility"), "hidden", "the pin says it");
+});
+
+test("the thick lines of a pin pass below cells, and ports move with their plates", () => {
+  const port = {
+    number: 1,
+    out: [
+      [30, 5],
+      [20, 5],
+    ],
+    into: [
+      [90, 5],
+      [100, 5],
+    ],
+  };
+  const stroke = { shape: "path", d: "M20 5L100 5", stroke: "nearMiss" };
+  const pin = {
+    ...{ id: "pin-0", kind: "waits", text: "2 equal", nodes: ["a", "b"], box: [60, 60, 80, 24] },
+    marks: [],
+  };
+  Object.assign(pin, { cells: [1, 3], ends: [1, 3], strokes: [stroke] });
+  const [one, other] = [node("a", [1, 2], [1, 2], row, 0), node("b", [3, 4], [3, 4], row)];
+  const edges = [{ source: "a", target: "b", pairs: [0, 0], port }];
+  const shown = read(one, other, { pins: [pin], edges, extent: [0, 0, 120, 80] });
+  const make = maker(newDocument());
+  const drawn = portElements(make, shown);
+  const pins = makePins(make, () => paletteFor({}), { later() {}, labels: () => [], ports: () => drawn.circles });
+  pins.show(shown);
+  const mask = `url(#${pins.cover.getAttribute("id")})`;
+  assert.equal(pins.under.childNodes[0].childNodes[0].getAttribute("mask"), mask);
+  assert.equal(pins.held.getAttribute("mask"), mask);
+  const [seen, hidden] = pins.cover.childNodes;
+  assert.equal(seen.getAttribute("fill"), "#fff");
+  const places = () => hidden.getAttribute("d").match(/M[^h]*h[^v]*/g);
+  assert.deepEqual(places(), ["M0 0h20", "M101 1h8", "M111 1h8"], "a folded plate, and each cell of another one");
+  const moves = () => drawn.circles.map(({ parts }) => parts.map((part) => part.getAttribute("transform")));
+  assert.deepEqual(moves(), [[null, null], [null, null]]); // prettier-ignore
+  globalThis.matchMedia = () => ({ matches: true }); // no motion: the attempt is held at once
+  pins.mark(shown, { tried: "pin-0", shut: false, hidden: false });
+  delete globalThis.matchMedia;
+  const [[out, circle], into] = moves();
+  assert.match(out, /^translate\(\d/);
+  assert.equal(circle, out);
+  assert.deepEqual(into, [null, null], "of the second plate only a cell moves");
+  assert.ok(Number(places()[0].match(/M([\d.]+)/)[1]) > 0, "and the cover with them");
 });
 
 test("layers far apart move into the one that replaces them", () => {
@@ -376,6 +441,8 @@ test("words that do not fit go on in the next line, and are cut in the last", ()
   const reads = [below[0], { kind: "line", text: "view, no copy" }];
   assert.deepEqual(lines(3, reads), ["1 call", "view, no", "copy"]);
   assert.deepEqual(lines(2, reads), ["1 call"], "half of it would say something else");
+  reads[1].short = "no copy";
+  assert.deepEqual(lines(2, reads), ["1 call", "no copy"], "in short where the whole has no room");
 });
 
 test("the description of a plate has its words in full", () => {

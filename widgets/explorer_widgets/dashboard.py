@@ -150,7 +150,7 @@ class QueryPane(BundledComponent):
 
 
 class BrowserHost(BundledComponent):
-    """Browser features: the theme, which `flip_theme` toggles, the clipboard, and the address with its history."""
+    """Browser features: the theme, which `flip_theme` toggles, the clipboard, the address with its history, drops."""
 
     _bundle = HOST
 
@@ -162,6 +162,7 @@ class BrowserHost(BundledComponent):
     copy = param.Dict({})
     copied = param.Dict({})
     address = param.String("", doc="The query of the address. Back and Forward set it.")
+    drops = param.Integer(0, doc="How often files were dropped; each time they wait for the field of the Files tool.")
     replaces = param.Boolean(False, doc="Whether the address replaces the entry of the history; otherwise it adds one.")
 
     def __init__(self, **params: Any) -> None:

@@ -1,6 +1,6 @@
 /**
- * Browser features: the theme of the page and of the system, the clipboard, the address with its history, and whether
- * the server still answers.
+ * Browser features: the theme of the page and of the system, the clipboard, the address with its history, files that
+ * are dropped, and whether the server still answers.
  *
  * Sets the theme of the page as `data-theme`: the one chosen last, else the system's; an increment of the trait `flips`
  * toggles it, which the browser remembers. When the connection to the server is lost, it says so in a banner, and tells
@@ -8,10 +8,11 @@
  * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the
  * page is inert: a key pressed earlier would only move its slider. Reads `copy` ({text, n}): copies the text to the
  * clipboard and writes `copied` ({n, ok}). Reads and writes `address`, the query of the address: Back and Forward
- * set it. Writes `width`, the window's, once messages are delivered. The first value of the address replaces the current entry of the history, a later one adds an entry unless it `replaces`.
+ * set it. Increments `drops` when files are dropped. Writes `width`, the window's, once messages are delivered. The first value of the address replaces the current entry of the history, a later one adds an entry unless it `replaces`.
  */
 
 import { STOPPED } from "./shared/contract.js";
+import { acceptDrops } from "./shared/drops.js";
 import { maker } from "./shared/elements.js";
 import { asDict, text } from "./shared/reading.js";
 
@@ -76,6 +77,7 @@ function render({ model, el }) {
   let resized = 0;
   write("replaceState");
   follow();
+  const stopDrops = acceptDrops(doc, el, () => save("drops", (Number(model.get("drops")) || 0) + 1));
   // While a page loads, messages can be lost in both directions: send hello until an answer arrives, then be ready.
   const opened = () => {
     clearInterval(hello);
@@ -106,6 +108,7 @@ function render({ model, el }) {
   return () => {
     closed = true;
     opened();
+    stopDrops();
     model.off("change:answer", answered);
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
     model.off("change:flips", flip);

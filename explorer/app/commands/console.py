@@ -27,6 +27,13 @@ PIPE_WIDTH = 160
 """The width of output that is not printed to a terminal."""
 
 
+def complete_circuit(begun: str) -> list[str]:
+    """Complete the name of a circuit of the gallery; what else begins so, the shell completes as a file."""
+    from explorer.templates import gallery
+
+    return [name for name in gallery.names() if name.startswith(begun)]
+
+
 def results() -> Console:
     """The console for results. Raises: FileFormatError if standard output is closed."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] (`>&-` in a shell)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.commands.console import check_output, print_text, say_note
+from explorer.app.commands.console import check_output, complete_circuit, print_text, say_note
 from explorer.app.commands.workers import joined_workers
 from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name
 from explorer.files import replace_file
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from explorer.app.queries.query_kinds import Found
     from explorer.templates.logic import LogicCircuit
 
-Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME|FILE", autocompletion=complete_circuit, help="a circuit, a circuit file or a checkpoint"
+    ),
+]
 Semiring = Annotated[
     str | None,
     typer.Option(help="the semiring of a circuit that is not a checkpoint (default: lse-sum)"),
@@ -66,7 +71,11 @@ def query(
     ] = None,
     other: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="divergence: the circuit q of KL(p || q); the first one is p"),
+        typer.Option(
+            metavar="NAME|FILE",
+            autocompletion=complete_circuit,
+            help="divergence: the circuit q of KL(p || q); the first one is p",
+        ),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values of an untrained circuit")
@@ -338,7 +347,11 @@ def _weight(text: str) -> tuple[int, Fraction]:
 def evaluate(
     checkpoint: Annotated[
         Path,
-        typer.Argument(metavar="NAME|FILE", help="a checkpoint of `train`, or a gallery circuit with trained weights"),
+        typer.Argument(
+            metavar="NAME|FILE",
+            autocompletion=complete_circuit,
+            help="a checkpoint of `train`, or a gallery circuit with trained weights",
+        ),
     ],
     data: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""`circuit-explorer serve` and `explore`: the dashboard in a browser, of any circuit and of the main job."""
+"""`circuit-explorer serve` and `explore`: the dashboard in a browser, of any circuit or file, and of the main job."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.commands.console import RUNS, check_output, command, notes, print_text, results, say_note
+from explorer.app.commands.console import (
+    RUNS,
+    check_output,
+    command,
+    complete_circuit,
+    notes,
+    print_text,
+    results,
+    say_note,
+)
 from explorer.app.commands.trace import LEVELS_TEXT, not_recorded_again, save
+from explorer.app.commands.train import checkpoint_path, train
 from explorer.app.commands.training_output import baseline_of, epochs_table, train_with_progress
 from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
 from explorer.errors import check_name
@@ -28,8 +38,10 @@ def serve(
         str | None,
         typer.Argument(
             metavar="NAME|FILE",
-            help="a circuit of the gallery, a circuit or trace file, or FILE.py:FUNCTION: what your function "
-            "returns, also a circuit of cirkit (this runs the code in the file)",
+            autocompletion=complete_circuit,
+            help="a circuit of the gallery, a circuit, trace or checkpoint, a table (a circuit is trained on it), "
+            "a model of ONNX, an exported program of PyTorch (.pt2), or FILE.py:FUNCTION: what your function "
+            "returns, also a circuit of cirkit (the last two run the code in the file)",
         ),
     ] = None,
     level: Annotated[str, typer.Option(help=f"the level at which the circuit is opened: {LEVELS_TEXT}")] = COMPILED,
@@ -55,7 +67,36 @@ def serve(
 
     Without a name, the front page shows all circuits of the gallery.
     """
-    open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
+    if source is None or not _is_table(source):
+        open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
+        return
+    require("the dashboard", "ui", *UI)  # and not after the training
+    file = checkpoint_path(None, source)
+    if _is_trained_on(file, source):
+        say_note(f"{file} was trained on {source}; to train again: train --data {quote(source)} --overwrite")
+    else:
+        train(data=source)
+    open_dashboard(str(file), port, show, address, folder, tuple(host or ()), level, beliefs=True)
+
+
+def _is_table(source: str) -> bool:
+    if not Path(source).is_file():
+        return False
+    from explorer.learning.tables import READERS
+
+    return Path(source).suffix.lower() in READERS
+
+
+def _is_trained_on(file: Path, table: str) -> bool:
+    """Whether a file is a checkpoint of a training on the rows of this table."""
+    if not file.is_file():
+        return False
+    from explorer.app.training.checkpoint import Checkpoint
+    from explorer.app.training.job import load_data_of
+    from explorer.learning.loop import is_of
+
+    checkpoint = Checkpoint.load(file)
+    return checkpoint.training is not None and is_of(checkpoint.training, load_data_of(checkpoint, table))
 
 
 def open_dashboard(
@@ -67,10 +108,11 @@ def open_dashboard(
     hosts: tuple[str, ...] = (),
     level: str = COMPILED,
     trace: Trace | None = None,
+    beliefs: bool = False,
 ) -> None:
     """Serve until Ctrl-C; without a `port` on the default one, or any other if it is taken.
 
-    `trace` is shown under the name `source`, which is not opened again.
+    `trace` is shown under the name `source`, which is not opened again. With `beliefs`, what layers believe is shown.
 
     Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken; the errors
     of `call_function`.
@@ -81,16 +123,17 @@ def open_dashboard(
         import explorer.app.dashboard.page  # noqa: F401 (it takes longest)
         from explorer.app.circuits import load_circuit_or_trace, load_source
         from explorer.app.dashboard.serving import ServeOptions, serve as run
+        from explorer.app.program_files import is_program
         from explorer.app.session.library import Library
         from explorer.app.session.opening import settle_heap
-        from explorer.app.session.view_state import ViewState
+        from explorer.app.session.view_state import CloserLook, ViewState
         from explorer.app.user_functions import is_function
         from explorer.templates import gallery
 
     state, files, built = None, (), {}
     if source is not None and trace is not None:
         state, built, level = ViewState(circuit=source), {source: trace}, trace.level.name
-    elif source is not None and is_function(source) and not Path(source).is_file():
+    elif source is not None and (is_program(source) or (is_function(source) and not Path(source).is_file())):
         state, built = ViewState(circuit=source), {source: load_circuit_or_trace(source, level)}
     elif source is not None and source not in gallery.names() and Path(source).is_file():
         state, files = ViewState(circuit=Path(source).name), (Path(source),)
@@ -99,7 +142,7 @@ def open_dashboard(
             load_source(source)  # which says why there is none
         state = ViewState.of_circuit(source)
     if state is not None:
-        state = replace(state, tensor=replace(state.tensor, level=level))
+        state = replace(state, tensor=replace(state.tensor, level=level), closer=CloserLook(beliefs=beliefs))
         found = Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
         if isinstance(found, Trace) and level not in (COMPILED, found.level.name):
             raise not_recorded_again(state.circuit, found, f"--level {level}")

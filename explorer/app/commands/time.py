@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from explorer.app.commands.console import check_output, notes, print_text, results, say_note
+from explorer.app.commands.console import check_output, complete_circuit, notes, print_text, results, say_note
 from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
 from explorer.errors import CircuitError, MissingPackageError, ValueRangeError, check_name
 from explorer.trace import COMPILED
@@ -34,7 +34,9 @@ def time(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="NAME|FILE", help="a circuit, a trace file, which is compiled again, or FILE.py:FUNCTION"
+            metavar="NAME|FILE",
+            autocompletion=complete_circuit,
+            help="a circuit, a trace file, which is compiled again, or FILE.py:FUNCTION",
         ),
     ],
     steps: Annotated[

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from explorer.app.commands.console import check_output, command, notes, print_text, say_note
+from explorer.app.commands.console import check_output, command, complete_circuit, notes, print_text, say_note
 from explorer.errors import CircuitError, check_name
 from explorer.options import CompilerOptions
 from explorer.trace import COMPILED
@@ -76,7 +76,12 @@ CIRCUIT_TEXT = (
     "(also a compiled one), a trace, or a module and a tuple of inputs"
 )
 Source = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="a trace file, a circuit to compile, or FILE.py:FUNCTION")
+    str,
+    typer.Argument(
+        metavar="NAME|FILE",
+        autocompletion=complete_circuit,
+        help="a trace file, a circuit to compile, or FILE.py:FUNCTION",
+    ),
 ]
 OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]
 TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
@@ -86,7 +91,7 @@ MODE, OPERATORS = "infer", "functional"
 
 @with_compiler_options
 def trace(
-    circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help=CIRCUIT_TEXT)],
+    circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", autocompletion=complete_circuit, help=CIRCUIT_TEXT)],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
     ] = None,

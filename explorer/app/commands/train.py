@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from explorer.app.commands.console import RUNS, check_output, command, print_text, results, say_note
+from explorer.app.commands.console import RUNS, check_output, command, complete_circuit, print_text, results, say_note
 from explorer.app.commands.training_output import (
     baseline_of,
     columns_table,
@@ -39,7 +39,9 @@ def train(
     circuit: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file (default: one built for the data)"
+            metavar="NAME|FILE",
+            autocompletion=complete_circuit,
+            help="a circuit of the gallery, or a circuit file (default: one built for the data)",
         ),
     ] = None,
     data: Annotated[
@@ -130,7 +132,7 @@ def train(
     ] = False,
 ) -> None:
     """Train a circuit by maximum likelihood, on digits or on your own table; Ctrl-C keeps the finished epochs."""
-    target = out or resume or RUNS / f"{Path(circuit or data or 'digits').name.partition('.')[0]}.pt"
+    target = out or resume or checkpoint_path(circuit, data)
     advice = _Advice(target, resume)
     subject = quote(circuit) if circuit else f"--data {quote(data or 'FILE')}"
     with joined_workers(distributed, device, f"train {subject}", advice) as workers:
@@ -212,6 +214,11 @@ def train(
             run.save,
         )
         run.report(result)
+
+
+def checkpoint_path(circuit: str | None, data: str | None) -> Path:
+    """The file that a training writes unless another one is named."""
+    return RUNS / f"{Path(circuit or data or 'digits').name.partition('.')[0]}.pt"
 
 
 def _is_same(target: Path, resume: Path | None) -> bool:

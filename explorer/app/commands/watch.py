@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.commands.console import check_output, command, notes, print_text
+from explorer.app.commands.console import check_output, command, complete_circuit, notes, print_text
 from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import MODE, recorder_of, save
 from explorer.errors import CircuitError
@@ -40,6 +40,7 @@ def watch(
         str,
         typer.Argument(
             metavar="NAME|FILE",
+            autocompletion=complete_circuit,
             help="FILE.py:FUNCTION, whose code is run: it returns a module and a tuple of inputs; or a circuit",
         ),
     ],

@@ -12,6 +12,7 @@ import panel_material_ui as pmui
 from explorer.app.dashboard.background import Job, call_later, deliver
 from explorer.app.dashboard.measuring import TIMING
 from explorer.app.dashboard.panes.compare import ComparedNames
+from explorer.app.dashboard.panes.files import FilesTool
 from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.tool import graph_options
 from explorer.app.dashboard.panes.tools import Tools
@@ -66,6 +67,7 @@ class Dashboard:
         self.options = pn.FlexBox(visible=False, sizing_mode="stretch_width", margin=(4, 8))
         self.more.param.watch(lambda event: self.options.param.update(visible=event.new), "value")
         self.browser.param.watch(lambda event: self._on_copy(event.new), "copied")
+        self.browser.param.watch(lambda _: self._open_tool(FilesTool.name), "drops")
         self.address = Address(self.workspace, self.browser, self._deliver, self._show_states)
         session.listen(self._on_change)
         self._on_change(frozenset(("trace", "step", "other")))

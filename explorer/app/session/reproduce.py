@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explorer.app.circuits import is_checkpoint
+from explorer.app.program_files import is_program
 from explorer.app.session.close_up import add_code, add_parameters, values_for_page
 from explorer.app.session.findings import Findings, with_runs
 from explorer.app.session.living import living_view
@@ -234,14 +235,15 @@ def tensor_python_of(
 ) -> str:
     """Return code that reproduces the trace of a circuit's or module's tensor level in `trace`.
 
-    `name` is a circuit of the gallery, a circuit file, or FILE.py:FUNCTION; `is_trace`: the function returns a module.
+    `name` is a circuit of the gallery, a circuit file, a file with a program, or FILE.py:FUNCTION; `is_trace`: the
+    function returns a module.
     `applied` contains the patterns that were applied before, each with its replacement. A trace that was read
     from a file is read again.
     """
     end = ["print(trace)", "", f"step = trace.step({step})", "print(step.path, step.summary)"]
     if not is_live:
         return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
-    if is_trace and is_function(name):
+    if is_trace and (is_function(name) or is_program(name)):
         begin = ["from explorer.app.circuits import load_circuit_or_trace", ""]
         return "\n".join([*begin, f"trace = load_circuit_or_trace({name!r}, {options.level!r})", *end]) + "\n"
     level = lowered_level(options.level)

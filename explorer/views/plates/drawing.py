@@ -97,6 +97,7 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
     _, _, widths, heights = zip(*shape.places, strict=True)
     narrow = min(min(widths) * shape.unit[0], min(heights) * shape.unit[1])
     calls = calls_text(index, step if marked and at == step else 0, plate)
+    reads, copies = reads_text(index, at, plate)
     view: PlateView = {
         "cells": plate.layers.tolist(),
         "places": list(chain.from_iterable(shape.places)),
@@ -105,7 +106,8 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
         "room": placed.room,
         "calls": ", ".join(filter(None, (calls, outputs_text(index, at, plate)))),
         "news": _news(index, step, plate, at) if marked else "",
-        "reads": reads_text(index, plate),
+        "reads": reads,
+        "copies": copies,
         "shape": shape_text(index, at, plate),
     }
     if columns := column_names(index, at, plate):

@@ -23,7 +23,7 @@ from explorer.views.plates.lens import lens_hulls, rule_views
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.pen import word_rects
 from explorer.views.plates.pins import pin_views
-from explorer.views.plates.plate_words import note_of_plates
+from explorer.views.plates.plate_words import copies_before_folding, note_of_plates
 from explorer.views.plates.plates_svg import plates_elements
 from explorer.views.plates.times import (
     PlateTimes,
@@ -85,7 +85,7 @@ class PlatesPainter:
         view["width"], view["height"] = stage.width, stage.height
         called = {plate.id for plate in plates_of(index, at).plates if plate.is_called}
         without = missing_note([node for node in view["nodes"] if node["id"] in called])
-        view["note"] = note_of_plates(index, plates_of(index, at)) + without
+        view["note"] = note_of_plates(index, at) + without
         view["links"] = list(link_views(missed_links(index, at), wiring_of(index, at)))
         view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if shown == "before" and request.trial is None:
@@ -111,7 +111,10 @@ class PlatesPainter:
         signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
         times = legend_of_times(_times(request, request.state_step(shown)), request.full_ms)
-        plates = plates_legend(view["nodes"], view["edges"], view["looks"])
+        copies = copies_before_folding(request.index, request.state_step(shown))
+        unfolded = f"read, not folded{': several inputs are copied' if copies else ''}"
+        reads = unfolded if request.index.trace.level.has_folds else "read"
+        plates = plates_legend(view["nodes"], view["edges"], view["looks"], reads)
         missed = (bool(view.get("links")), "line", "nearMiss", "", "nearly folded together")
         held = (any(pin["strokes"] for pin in view.get("pins", [])), "line", HELD, "", "keeps layers apart")
         return [*times, *plates, *shared, *legend_items(missed, held)]
@@ -157,8 +160,10 @@ def _spots_before(request: Request) -> dict[str, Spot]:
     }
 
 
-def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView]) -> list[LegendItem]:
-    """Return the legend of a picture: of its kinds only those whose colours it has."""
+def plates_legend(
+    nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: Sequence[LookView], unfolded: str
+) -> list[LegendItem]:
+    """Return the legend of a picture: of its kinds only those whose colours it has; `unfolded`: of reads not folded."""
     plates = [node["plate"] for node in nodes if "plate" in node]
     kinds = {node["kind"] for node in nodes if looks[node["look"]]["fill"] == node["kind"]}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
@@ -173,7 +178,7 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], looks: S
             "closed up: one call",
         ),
         (any(map(_has_gaps, plates)), "cell", "pale", "", "pale: no slice here"),
-        (any(edge["read"] is None for edge in edges), "line", "edge", "", "read, not folded"),
+        (any(edge["read"] is None for edge in edges), "line", "edge", "", unfolded),
         (
             any(edge["read"] and not edge["copied_bytes"] for edge in edges),
             "line",

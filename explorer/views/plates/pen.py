@@ -165,17 +165,25 @@ def _above(plate: PlateView) -> float:
 def _words_below(plate: PlateView) -> list[tuple[str, str]]:
     """Return the lines of text below a plate, each with its look: `wordLines` of `labels.js`.
 
-    Shape and reads are whole or left out: "view, no" would say something else than "view, no copy".
+    Shape and reads are whole, in short or left out: "view, no" would say something else than "view, no copy".
     """
     below = (plate["calls"], plate["news"], plate.get("columns") or plate["shape"], plate["reads"])
+    shorter = ("", "", "", plate.get("copies", ""))
     lines: list[tuple[str, str]] = []
-    for kind, text in zip(WORD_KINDS, below, strict=True):
+    for kind, text, short in zip(WORD_KINDS, below, shorter, strict=True):
         if text and len(lines) < LINES["most"]:
-            first, rest = broken(text, kind, plate["room"]) if len(lines) + 1 < LINES["most"] else (text, "")
-            parts = [part for part in (first, rest) if part]
-            if kind != "line" or all(len(part) <= max_characters(kind, plate["room"]) for part in parts):
-                lines += [(kind, part) for part in parts]
+            above, room = len(lines), plate["room"]
+            lines += _lines_of(kind, text, above, room) or _lines_of(kind, short, above, room)
     return lines
+
+
+def _lines_of(kind: str, text: str, above: int, room: float) -> list[tuple[str, str]]:
+    """Return words in one line or two below some other lines; none if they have no room."""
+    first, rest = broken(text, kind, room) if above + 1 < LINES["most"] else (text, "")
+    parts = [part for part in (first, rest) if part]
+    if kind == "line" and any(len(part) > max_characters(kind, room) for part in parts):
+        return []
+    return [(kind, part) for part in parts]
 
 
 def _height_of_bars(bars: Sequence[HalfBarView]) -> float:

@@ -81,20 +81,44 @@ def outputs_text(index: TraceIndex, at: int, plate: Plate) -> str:
     return plural(count, "output") if count else ""
 
 
-def reads_text(index: TraceIndex, plate: Plate) -> str:
-    """Return how a folded layer reads its inputs: `view, no copy`, `gather, copies 64 KiB`."""
-    read = index.reads.get(plate.node) if plate.node is not None else None
+def reads_text(index: TraceIndex, at: int, plate: Plate) -> tuple[str, str]:
+    """Return how a layer reads its inputs after the step `at`, in full and in short; empty before its level is folded.
+
+    `gather, copies 64 KiB` is in short `copies 64 KiB`, and `view, no copy` is `no copy`. A layer without an equal one
+    reads as it would if it was folded.
+    """
+    node = plate.ids[0]
+    read = index.reads.get(node) if len(plate.ids) == 1 and index.folded_at[node] <= at else None
     if read is None:
-        return ""
-    return f"{read.kind}, copies {bytes_text(read.copied_bytes)}" if read.copied_bytes else f"{read.kind}, no copy"
+        return "", ""
+    short = f"copies {bytes_text(read.copied_bytes)}" if read.copied_bytes else "no copy"
+    return f"{read.kind}, {short}", short
 
 
-def note_of_plates(index: TraceIndex, plates: Plates) -> str:
-    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`, and what is not."""
+def copied_bytes(index: TraceIndex, at: int) -> int | None:
+    """Return how much all layers copy when they read after the step `at`, per example; None if nothing is compiled."""
+    return index.trace.stats(at).get("copied_bytes") if at >= index.trace.start else None
+
+
+def copies_before_folding(index: TraceIndex, at: int) -> bool:
+    """Return whether layers whose level is not folded after the step `at` copy some of their inputs to one place."""
+    nodes = index.trace.step(at).snapshot.graph.nodes
+    folded = (read.copied_bytes for node, read in index.reads.items() if node in nodes and index.folded_at[node] <= at)
+    return (copied_bytes(index, at) or 0) > sum(folded)
+
+
+def note_of_plates(index: TraceIndex, at: int) -> str:
+    """Return how much a picture shows: `149 layers in 5 plates: 23 calls, 4 KiB copied per example`, and what it omits.
+
+    What is copied are the inputs of layers, per example, also of those that are not folded.
+    """
+    plates = plates_of(index, at)
     cells = sum(len(plate.cells) for plate in plates.plates)
     calls = sum(plate.num_calls for plate in plates.plates)
     run = "" if index.trace.level.uncalled else f": {plural(calls, 'call')}"
-    shown = f"{index.count_text(calls, cells - calls)} in {plural(len(plates.plates), 'plate')}{run}."
+    copied = copied_bytes(index, at)
+    cost = "" if copied is None else f", {bytes_text(copied)} copied per example" if copied else ", nothing copied"
+    shown = f"{index.count_text(calls, cells - calls)} in {plural(len(plates.plates), 'plate')}{run}{cost}."
     return " ".join([shown, *_limits(plates)])
 
 

@@ -73,8 +73,9 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     tags = place_tags(view["hulls"], list(labels.values()), right)
     return [
         *line_elements(view["edges"], rects, cells),
+        *(mark_text(mark) for pin in view.get("pins", []) for mark in pin["strokes"]),
         *(plate_elements(node, plate, rects[node["id"]], cells[node["id"]], view) for node, plate in plates),
-        *map(_pin_lines, view.get("pins", [])),
+        *(mark_text(mark) for pin in view.get("pins", []) for mark in pin["leader"]),
         *(hull_element(hull, tint=PLATES["tint"]) for hull in view["hulls"]),
         *(element for node, plate in plates for element in _label(plate, rects[node["id"]], labels[node["id"]], tags)),
         *link_elements(view.get("links", [])),
@@ -276,11 +277,6 @@ def seen_words(words: Sequence[Words], tags: Sequence[Tag]) -> list[Words]:
 def link_elements(links: Sequence[LinkView]) -> list[str]:
     """Return the elements of the links of a picture; a reason without a place is a tooltip only."""
     return [_link(link) for link in links]
-
-
-def _pin_lines(pin: PinView) -> str:
-    """Return the lines that keep layers apart, and the one from the nearest plate to the pin."""
-    return "".join(map(mark_text, (*pin["strokes"], *pin["leader"])))
 
 
 def _pin(pin: PinView) -> str:

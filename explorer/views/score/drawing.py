@@ -92,7 +92,8 @@ def _names(index: TraceIndex, step: int, lanes: Lanes) -> Iterator[ScoreMarkView
     read, written, parameters = (
         sum(getattr(call, name) for call in calls) for name in ("read", "written", "parameters")
     )
-    inside = sum(len(call.inside) for call in calls)
+    kept = sum(len(call.kept) for call in calls)
+    inside = sum(len(call.inside) for call in calls) + kept
     if any(call.modules for call in calls):
         yield text_mark("n-modules", 12, HEAD + 9, "Modules", bold=True, fixed=True)
         yield text_mark("n-zoom", 12, HEAD + 25, "click to zoom", ink="muted", size=11, fixed=True)
@@ -104,7 +105,8 @@ def _names(index: TraceIndex, step: int, lanes: Lanes) -> Iterator[ScoreMarkView
     if inside:
         words = f"{plural(inside, 'value')} inside,"
         yield text_mark("n-inside", 12, lanes.calls + 63, words, ink="muted", fixed=True)
-        yield text_mark("n-so-far", 12, lanes.calls + 78, "by all steps so far", ink="muted", size=11, fixed=True)
+        words = f"{kept:,} of them in buffers" if kept else "by all steps so far"
+        yield text_mark("n-so-far", 12, lanes.calls + 78, words, ink="muted", size=11, fixed=True)
     yield text_mark("n-seams", 12, lanes.seams + 12, "Seams", bold=True, fixed=True, size=13)
     yield text_mark("n-why", 12, lanes.seams + 29, "why apart, until when", ink="muted", size=11, fixed=True)
     yield text_mark("n-traffic", 12, lanes.traffic + 8, "Traffic", bold=True, fixed=True, size=13)

@@ -142,14 +142,12 @@ def vanished_text(index: TraceIndex, step: int) -> str:
     """Say which values are no longer written after a step; otherwise which stay inside calls."""
     gone = vanished_of(index, step)
     if gone:
-        total = sum(tensor.num_bytes for _, tensor in gone)
-        return f"No longer written in this step: {plural(len(gone), 'value')}, {bytes_text(total)}: {_list(gone)}"
+        return f"No longer written in this step: {_sum_text(gone)}: {_list(gone)}"
     inside = [(call.title, tensor) for call in calls_at(index, step) for tensor in call.inside]
-    if not inside:
-        return ""
-    total = sum(tensor.num_bytes for _, tensor in inside)
-    count = plural(len(inside), "value")
-    return f"Inside calls by all steps so far, never written: {count}, {bytes_text(total)}: {_list(inside)}"
+    kept = [(call.title, tensor) for call in calls_at(index, step) for tensor in call.kept]
+    parts = [f"never written: {_sum_text(inside)}: {_list(inside)}"] if inside else []
+    parts += [f"in a buffer that only its call reads: {_sum_text(kept)}"] if kept else []
+    return f"Inside calls by all steps so far, {'; '.join(parts)}" if parts else ""
 
 
 def saved_text(index: TraceIndex, step: int) -> str:
@@ -162,6 +160,10 @@ def saved_text(index: TraceIndex, step: int) -> str:
             sizes = [tensor_of(str(text)).num_bytes for record in records for text in record.config.get("results", ())]
             return f"{plural(len(records), 'value')}, {bytes_text(sum(sizes))}"
     return ""
+
+
+def _sum_text(values: Sequence[tuple[str, Tensor]]) -> str:
+    return f"{plural(len(values), 'value')}, {bytes_text(sum(tensor.num_bytes for _, tensor in values))}"
 
 
 def _list(values: Sequence[tuple[str, Tensor]]) -> str:

@@ -17,6 +17,7 @@ from explorer.app.cli import app
 from explorer.app.dashboard import serving
 from explorer.app.ports import is_loopback, public_address
 from explorer.errors import UnknownNameError
+from tests.app.commands.running import run
 
 WARNING = "Anyone on this network can use this machine's CPU. Address: http://"
 
@@ -119,3 +120,19 @@ def test_an_error_of_the_user_ends_the_command_with_its_traceback(tmp_path: Path
     assert "return 1 / 0" in result.stderr
     result = CliRunner().invoke(app, ["trace", f"{tmp_path}/mine.py:biuld"])
     assert (result.exit_code, "no function named 'biuld'; known are: build" in result.stderr) == (2, True)
+
+
+def test_a_table_becomes_a_trained_circuit_once(
+    no_server: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{'yes' if i % 3 else 'no'},{'a' if i % 3 else 'b'}\n" for i in range(40))
+    Path("people.csv").write_text(f"smoker,kind\n{rows}")
+    first = run("serve", "people.csv", "--no-show").output
+    assert "Wrote runs/people.pt" in first
+    second = run("serve", "people.csv", "--no-show").output
+    assert "runs/people.pt was trained on people.csv" in second
+    assert "Wrote" not in second
+    assert [options.state.query() for options in no_server] == ["circuit=people.pt&beliefs=yes"] * 2
+    Path("people.csv").write_text(f"smoker,kind\n{rows}no,a\n")
+    assert "holds" in run("serve", "people.csv", "--no-show", code=2).output

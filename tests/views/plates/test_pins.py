@@ -137,6 +137,16 @@ def test_thick_lines_are_drawn_over_the_lines_of_the_picture(name: str):
         assert all(str(mark.get("d")) in thin for mark in pin["strokes"])
 
 
+def test_thick_lines_are_below_the_cells_in_an_image():
+    index = index_of("digits")
+    shown = picture(index, len(index.trace.steps) - 1, group_by="plates")
+    elements = plates_elements(shown.view, shown.places)
+    thick = [number for number, element in enumerate(elements) if 'stroke-width="2.8"' in element]
+    cells = [number for number, element in enumerate(elements) if "x-number" in element]
+    assert len(thick) == 16
+    assert max(thick) < min(cells)
+
+
 def test_two_matches_of_one_rule_are_not_two_rules():
     (pin,) = pins("sum-chain", 3)
     assert pin["text"] == "Two matches of SumCollapse wanted Sum 3 and 18 more layers"

@@ -7,12 +7,12 @@ from inline_snapshot import snapshot
 
 from explorer.views import details, picture
 from explorer.views.plates import plate_words
-from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import ABOVE, BELOW
 from explorer.views.plates.links import LINE
 from explorer.views.plates.plate_words import note_of_plates
 from explorer.views.static_svg import static_svg
+from explorer.views.words import bytes_text
 from explorer_widgets.schema import Mode
 from tests.views.showing import SMALL, every_step, index_of, marks_of, section
 
@@ -44,6 +44,23 @@ def test_folding_says_how_many_calls_became_one_and_how_the_layer_reads():
     )
     assert words_of(plates("digits", 8, "after"))[1][1] == "1 call"
     assert words_of(plates("digits", 8, "before"))[1][1] == "64 calls"
+
+
+@pytest.mark.parametrize("name", ["digits", "hclt", "blackboard"])
+def test_the_note_counts_what_all_reads_copy_and_plates_and_legend_say_which(name):
+    index = index_of(name)
+    for step in every_step(name):
+        view, copied = plates(name, step), index.trace.stats(step)["copied_bytes"]
+        assert f", {bytes_text(copied)} copied per example." in view["note"]
+        single = [node["ids"][0] for node in view["nodes"] if len(node["ids"]) == 1]
+        reads = [
+            index.reads[node].copied_bytes for node in index.reads.keys() & single if index.folded_at[node] <= step
+        ]
+        said = [text for plate in insides(view) if (text := plate.get("copies"))]
+        assert sorted(said) == sorted(f"copies {bytes_text(size)}" if size else "no copy" for size in reads)
+        unfolded = [item["text"] for item in view["legend"] if (item["channel"], item["role"]) == ("line", "edge")]
+        more = ": several inputs are copied" if copied > sum(reads) else ""
+        assert unfolded in ([], [f"read, not folded{more}"])
 
 
 def test_fusing_says_what_the_new_layers_were():
@@ -196,11 +213,11 @@ def test_a_folded_layer_has_a_frame_and_sheets_in_the_svg():
 
 def test_the_note_says_which_lines_are_not_drawn(monkeypatch):
     index = index_of("digits")
-    shown = "149 layers in 5 plates: 149 calls."
+    shown = "149 layers in 5 plates: 149 calls, 5.25 KiB copied per example."
     assert plates("digits", 3)["note"] == shown
     monkeypatch.setattr(plate_words, "MAX_LINES", 100)
-    note = note_of_plates(index, plates_of(index, 3))
+    note = note_of_plates(index, 3)
     assert note == f"{shown} 148 reads: a line is all reads between two plates; point at a cell to see its own."
     monkeypatch.setattr(plate_words, "MAX_SENT_READS", 147)
-    note = note_of_plates(index, plates_of(index, 3))
+    note = note_of_plates(index, 3)
     assert note == f"{shown} 148 reads are too many to draw or to light up: a line is all reads between two plates."

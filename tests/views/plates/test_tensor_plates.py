@@ -44,6 +44,11 @@ def cells_in(node: NodeView) -> list[int]:
     return node["plate"]["cells"] if "plate" in node else []
 
 
+def test_the_legend_speaks_of_no_folds_where_operators_are_not_folded(index: TraceIndex) -> None:
+    view = picture(index, 0, group_by="plates").view
+    assert [item["text"] for item in view["legend"] if (item["channel"], item["role"]) == ("line", "edge")] == ["read"]
+
+
 def test_equal_operators_of_a_level_are_cells_of_one_plate(index: TraceIndex) -> None:
     view = picture(index, 0, group_by="plates").view
     assert view["group_by"] == "plates"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations, pairwise
+from typing import Any
 
 import pytest
 
@@ -150,6 +151,22 @@ def test_what_is_no_longer_written_is_named_with_its_writer():
         "4 → 3 calls,  6.03 KiB → 4.03 KiB written to memory",
         "read and written: 12.1 KiB → 8.06 KiB; captured: 4 calls, 16 KiB; after lower: 5 calls, 16.1 KiB",
     )
+
+
+def test_what_the_code_keeps_in_a_buffer_is_counted_apart():
+    wide, thin = ["f32[8,64]"], ["f32[8,1]", "f32[8,1]"]
+    inside: dict[str, Any] = {"stays inside": [*wide, *thin]}
+    apart: dict[str, Any] = {"stays inside": wide, "kept in buffers": thin}
+    fused, code = (record("layer_norm", WIDE, ["sub", "mul"], **config) for config in (inside, apart))
+    index = TraceIndex(two_states("codegen", {1: (fused, (0,))}, {2: (code, (0,))}, ([1], [1], [2])))
+    assert vanished_text(index, 1) == (
+        "Inside calls by all steps so far, never written: 1 value, 2 KiB: f32[8,64] of layer_norm; "
+        "in a buffer that only its call reads: 2 values, 64 B"
+    )
+    words = {mark["key"]: "".join(mark.get("words", [])) for mark in score_view(index, 1)["marks"]}
+    assert (words["n-inside"], words["n-so-far"]) == ("3 values inside,", "2 of them in buffers")
+    before = {mark["key"]: "".join(mark.get("words", [])) for mark in score_view(index, 0)["marks"]}
+    assert (before["n-inside"], before["n-so-far"]) == ("3 values inside,", "by all steps so far")
 
 
 def test_the_cost_strip_counts_values_that_are_read_and_no_tables():

@@ -45,7 +45,9 @@ class PlateView(TypedDict):
     news: str
     """Layers that the step rewrote: `was Hadamard + Sum`; before it, what was blocked: `16 of 20 matched`; or empty."""
     reads: str
-    """Read of a folded layer: `gather, copies 64 KiB`; empty for others."""
+    """Read of a layer after its level is folded: `gather, copies 64 KiB`; empty for others."""
+    copies: NotRequired[str]
+    """The same in short, where that has no room: `copies 64 KiB`."""
     shape: str
     columns: NotRequired[str]
     """The columns of a table that inputs read: named at every scale."""

@@ -3,7 +3,6 @@
 import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/near.js";
-import { SECTIONS } from "../parts/inspector.js";
 import {
   chosenMode,
   hasAllTools,
@@ -18,6 +17,8 @@ import { ZOOM_STEP } from "../parts/zoom.js";
 
 /** @import { Picture } from "../picture/types.js" */
 
+const NO_SECTION = "The details of what is selected do not say that.";
+const NO_SELECTION = "Select a layer first.";
 const NO_BELIEFS = "What layers believe is not known here: it is of the plates of a circuit.";
 
 /** @param {import("../graph.js").Page} page */
@@ -66,6 +67,10 @@ export function makeKeys(page) {
     else focusedIn(root)?.blur?.();
   }
 
+  /** Show a section of the details, or say that there is none. @param {string} name */
+  const openSection = (name) =>
+    inspector.openSection(name) || selecting.say(state.selection.length ? NO_SECTION : NO_SELECTION);
+
   /** What the letters and signs do. @type {Record<string, (graph: boolean) => boolean | void>} */
   const letters = {
     "[": () => selecting.turn(-1),
@@ -86,15 +91,13 @@ export function makeKeys(page) {
     "?": () => help.open(),
     b: () => (page.livingBar.switching.hidden ? selecting.say(NO_BELIEFS) : page.living.toggle()),
     s: () => isAlive(state) && page.living.sample(),
-    t: () => (timing.isOffered() ? timing.start() : inspector.openSection("timing")),
+    t: () => (timing.isOffered() ? timing.start() : openSection("timing")),
     r: () => page.timeline.race(),
     z: () => page.timeline.magnify(),
     ",": (graph) => graph && moveFocus("previous"),
     ".": (graph) => (graph ? moveFocus("next") : stage.focus(state.focus)),
-    ...Object.fromEntries(
-      SECTIONS.filter(({ key }) => key !== "t").map(({ key, name }) => [key, () => inspector.openSection(name)]),
-    ),
-    w: () => (state.selection.length ? inspector.openSection("why-not") : selecting.turnToNearMiss()),
+    h: () => openSection("lineage"),
+    w: () => (state.selection.length ? openSection("why-not") : selecting.turnToNearMiss()),
   };
 
   /**

@@ -122,7 +122,16 @@ export function makeLiving({ ui: { announce, timers }, store, camera, saving: { 
     if (!belief || !state.life || !belief.variables.length) return null;
     const { kind, variables } = state.life.layers[at];
     const isUnknown = variables.some((variable) => state.row[variable] === null);
-    return { at, belief, tiles: tilesAt(at, belief), isUnknown, isMixture: kind === "sum", image: state.life.image };
+    const isSampled = hasSampled(state.life.layers[at], state.evidence, state.row);
+    return {
+      at,
+      belief,
+      tiles: tilesAt(at, belief),
+      isUnknown,
+      isSampled,
+      isMixture: kind === "sum",
+      image: state.life.image,
+    };
   }
 
   /** The variable of an input at the pointer, and how far along its values that is; null elsewhere. @param {Spot} spot */
@@ -304,6 +313,13 @@ export function makeLiving({ ui: { announce, timers }, store, camera, saving: { 
   };
 }
 /** @typedef {ReturnType<typeof makeLiving>} Living */
+
+/**
+ * Whether an input has a value that was sampled, not observed. @param {import("../living/model.js").Layer} layer
+ * @param {Evidence} evidence @param {Evidence} row the evidence and a sample of the rest
+ */
+export const hasSampled = ({ inputs, variables }, evidence, row) =>
+  !inputs.length && variables.some((variable) => evidence[variable] === null && row[variable] !== null);
 
 /** An example as evidence, of the variables that a layer reads. @param {Model} life @param {number[]} x @returns {Evidence} */
 const evidenceOf = ({ variables }, x) =>

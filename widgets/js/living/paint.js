@@ -18,6 +18,8 @@ const [STRIPED, STRIP] = [40, 0.06];
 const FRAME = 2;
 /** More shares than these are too thin to see. */
 const MAX_SHARES = 64;
+/** The side of the corner of a sampled value, as a share of its cell, and at most, in pixels of the screen. */
+const [CORNER, MAX_CORNER] = [0.42, 10];
 /** The width of a line between cells by the bits that it brings, in units of the picture. */
 const [THIN, PER_BIT, WIDE] = [0.6, 1.6, 9];
 
@@ -95,11 +97,11 @@ export function paintTiles(pen, palette, fill, area, shown, tiles) {
 
 /**
  * Paint the belief of a cell: its picture, at the bottom how much each thing that it mixes counts, and a dotted outline
- * around what nobody has observed.
+ * around what nobody has observed; a sampled value has a corner.
  * @param {any} pen @param {Palette} palette @param {string} fill @param {number} k the scale @param {Area} area
- * @param {Belief} belief @param {Tile[]} tiles @param {{isUnknown: boolean, isMixture: boolean, image: number[]}} cell
+ * @param {Belief} belief @param {Tile[]} tiles @param {{isUnknown: boolean, isSampled: boolean, isMixture: boolean, image: number[]}} cell
  */
-export function paintBelief(pen, palette, fill, k, area, belief, tiles, { isUnknown, isMixture, image }) {
+export function paintBelief(pen, palette, fill, k, area, belief, tiles, { isUnknown, isSampled, isMixture, image }) {
   const laid = isTurned(area, belief.variables.length, image) ? turned(tiles) : tiles;
   paintTiles(pen, palette, fill, area, belief.shown, laid);
   const count = belief.shares.length;
@@ -121,4 +123,20 @@ export function paintBelief(pen, palette, fill, k, area, belief, tiles, { isUnkn
   if (isUnknown) pen.setLineDash([2 / k, 2 / k]);
   pen.strokeRect(area.x + inside, area.y + inside, area.w - 2 * inside, area.h - 2 * inside);
   pen.setLineDash([]);
+  if (isSampled) paintCorner(pen, palette, k, area);
+}
+
+/** The upper right corner of a sampled value, apart from any shade below. @param {any} pen @param {Palette} palette @param {number} k @param {Area} area */
+function paintCorner(pen, palette, k, { x, y, w, h }) {
+  const side = Math.min(CORNER * Math.min(w, h), MAX_CORNER / k);
+  pen.beginPath();
+  pen.moveTo(x + w - side, y);
+  pen.lineTo(x + w, y);
+  pen.lineTo(x + w, y + side);
+  pen.lineTo(x + w - side, y);
+  pen.fillStyle = palette.roles.accent;
+  pen.fill();
+  pen.strokeStyle = palette.roles.ground;
+  pen.lineWidth = 1 / k;
+  pen.stroke();
 }

@@ -19,7 +19,7 @@ import {
 /** @import { Box, Details, Edge, Picture, Section, Step } from "../picture/types.js" */
 
 /** Sections with a button and a key: from the details, or requested from the host. */
-export const SECTIONS = [
+const SECTIONS = [
   { name: "why-not", words: "Why not", key: "w" },
   { name: "lineage", words: "Lineage", key: "h" },
   { name: "timing", words: "Timing", key: "t" },
@@ -131,17 +131,20 @@ export function makeInspector({ ui: { h, button, textButton }, store, saving: { 
     ];
   }
 
-  /** Open the inspector at a section, for its button and its key. @param {string} name */
+  /** Open the inspector at a section, for its button and its key; returns whether there is one. @param {string} name */
   function openSection(name) {
     if (isDrawer(state)) store.set({ showSide: true });
+    else if (inspectedBox(state)) open();
     for (const child of body.childNodes) {
       if (child.getAttribute?.("data-name") !== name) continue;
       child.setAttribute("open", "");
       if (child.scrollIntoView) child.scrollIntoView({ block: "nearest" });
       if (child.firstChild && child.firstChild.focus) child.firstChild.focus();
-      return;
+      return true;
     }
-    request(name);
+    const isAnswered = list(state.options.requests).includes(name);
+    if (isAnswered) request(name);
+    return isAnswered;
   }
 
   /** Replace the content; the focus stays at its section. @param {any[]} content */

@@ -141,6 +141,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   function drawLines() {
     lines.replaceChildren(
       h("span", { class: "ce-living-dotted", text: "unknown" }),
+      h("span", { class: "ce-living-corner", text: "sampled" }),
       ...SAMPLES.map((bits) =>
         h(
           "span",
@@ -296,6 +297,7 @@ export const STYLE = `
 .ce-living-lines span{display:inline-flex;gap:4px;align-items:center;white-space:nowrap}
 .ce-root input.ce-living-given{width:72px;height:28px;padding:0 6px;font:inherit;color:inherit;background:var(--ce-panel);border:1px solid var(--ce-control);border-radius:6px}
 .ce-living-dotted{border:1.5px dotted var(--ce-accent);padding:0 5px}
+.ce-living-corner{border:1.5px solid var(--ce-line);padding:0 10px 0 5px;background:linear-gradient(225deg,var(--ce-accent) 6px,transparent 6px)}
 .ce-living-words{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;gap:2px 16px}
 .ce-living-said,.ce-living-note{margin:0;font-size:12.5px}
 .ce-living>*{flex:none}

@@ -50,6 +50,7 @@ export const readPlate = like({
   calls: "",
   news: "",
   reads: "",
+  copies: "",
   shape: "",
   columns: "",
   times: [{ lane: "", share: (/** @type {any} */ value) => Math.min(1, Math.max(0, number(value))), text: "" }],

@@ -3,6 +3,7 @@
 import { matchesMedia } from "../shared/theme.js";
 import { clock, ease, frameOf, unframe } from "../shared/timing.js";
 import { allCells } from "./cells.js";
+import { makeCover } from "./cover.js";
 
 /**
  * @import { Box, Picture, Pin } from "../picture/types.js"
@@ -10,6 +11,7 @@ import { allCells } from "./cells.js";
  * @import { Area, Cell } from "./cells.js"
  * @import { Label } from "./labels.js"
  * @import { Shown } from "./paint.js"
+ * @import { Circle } from "./ports.js"
  */
 
 /** @typedef {{x: number, y: number}} Way */
@@ -60,10 +62,14 @@ export function shareAt(ms, shut, from) {
 }
 
 /**
- * @param {Make} make @param {{later(): void, labels(): readonly Label[], ports: any}} scene  `later`: paint the cells again; `ports`: their layer
+ * @param {Make} make @param {{later(): void, labels(): readonly Label[], ports(): readonly Circle[]}} scene  `later`: paint the cells again
  */
-export function makeAttempt({ s }, { later, labels, ports }) {
-  const element = s("g", { class: "ce-held", "aria-hidden": "true" });
+export function makeAttempt(make, { later, labels, ports }) {
+  const { s } = make;
+  const cover = makeCover(make);
+  const element = s("g", { class: "ce-held", "aria-hidden": "true", mask: cover.url });
+  /** @type {Picture | null} */
+  let shown = null;
   /** How far the cell of each layer, and the frame of each folded plate, would move. @type {Map<number, Way>} */
   let ways = new Map();
   /** @type {Map<string, Way>} */
@@ -76,6 +82,13 @@ export function makeAttempt({ s }, { later, labels, ports }) {
 
   /** @param {Area} area @param {Way | undefined} way @returns {Area} */
   const moved = (area, way) => (way ? { ...area, x: area.x + share * way.x, y: area.y + share * way.y } : area);
+
+  /** Move an element with its plate. @param {string} box @param {any} element */
+  function follow(box, element) {
+    const way = share ? boxes.get(box) : undefined;
+    if (way) element.setAttribute("transform", `translate(${share * way.x} ${share * way.y})`);
+    else element.removeAttribute("transform");
+  }
 
   function drawLines() {
     const ends = pin && !shut ? pin.ends : [];
@@ -91,12 +104,9 @@ export function makeAttempt({ s }, { later, labels, ports }) {
       if (d) lines.push(s("path", { d, class: "ce-held-line" }));
     }
     element.replaceChildren(...lines);
-    ports.setAttribute("visibility", share && boxes.size ? "hidden" : "inherit");
-    for (const { box, group } of labels()) {
-      const way = share ? boxes.get(box.id) : undefined;
-      if (way) group.setAttribute("transform", `translate(${share * way.x} ${share * way.y})`);
-      else group.removeAttribute("transform");
-    }
+    cover.lay(shown, (area, layer) => moved(area, ways.get(layer)));
+    for (const { box, group } of labels()) follow(box.id, group);
+    for (const { box, parts } of ports()) for (const part of parts) follow(box, part);
     later();
   }
 
@@ -138,6 +148,7 @@ export function makeAttempt({ s }, { later, labels, ports }) {
 
   return {
     element,
+    cover,
     /** @param {Shown[]} shown @returns {Shown[]} */
     cells: (shown) =>
       share ? shown.map((one) => ({ ...one, area: moved(one.area, ways.get(one.cell.layer)) })) : shown,
@@ -155,6 +166,12 @@ export function makeAttempt({ s }, { later, labels, ports }) {
       if (next && picture && next !== pin) prepare(picture, next);
       [pin, shut, from, started] = [next, closes, next === pin ? share : 0, clock()];
       step();
+    },
+    /** End the attempt: another picture is shown. @param {Picture} picture */
+    show(picture) {
+      this.play(null, null, false);
+      shown = picture;
+      cover.lay(shown, (area) => area);
     },
     close() {
       if (frame) unframe(frame);

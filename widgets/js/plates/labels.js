@@ -3,7 +3,7 @@
 import { describeBox } from "../picture/words.js";
 import { laneClass } from "../shared/lanes.js";
 import { clip, textWidth } from "../shared/measuring.js";
-import { areaOf, baselineOf, cellsArea, meet, titleRooms } from "./titles.js";
+import { areaOf, baselineOf, callRooms, cellsArea, meet, titleRooms } from "./titles.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
 
 /**
@@ -20,21 +20,25 @@ const isBold = (kind) => WORDS[kind].weight > 400;
 
 /**
  * The lines of text below a plate: one that does not fit goes on in the next line, if there may be one. Shape and reads are
- * whole or left out: "view, no" would say something else than "view, no copy". Names may be cut.
- * @param {{kind: string, text: string, isCut?: boolean}[]} below @param {number} most
+ * whole, in short or left out: "view, no" would say something else than "view, no copy". Names may be cut.
+ * @param {{kind: string, text: string, short?: string, isCut?: boolean}[]} below @param {number} most
  * @param {(kind: string, text: string) => boolean} fits
  */
 export function wordLines(below, most, fits) {
   /** @type {{kind: string, text: string}[]} */
   const lines = [];
-  for (const { kind, text, isCut } of below) {
-    if (!text || lines.length === most) continue;
+  /** Add a text; returns whether there is room for it. @param {string} kind @param {string} text @param {boolean} isCut */
+  function add(kind, text, isCut) {
     let end = text.length;
     while (end > 0 && !fits(kind, text.slice(0, end))) end = text.lastIndexOf(" ", end - 1);
     const isBroken = end > 0 && end < text.length && lines.length + 1 < most;
     const parts = isBroken ? [text.slice(0, end), text.slice(end + 1)] : [text];
-    if (kind !== "line" || isCut || parts.every((part) => fits(kind, part)))
-      lines.push(...parts.map((part) => ({ kind, text: part })));
+    const hasRoom = kind !== "line" || isCut || parts.every((part) => fits(kind, part));
+    if (hasRoom) lines.push(...parts.map((part) => ({ kind, text: part })));
+    return hasRoom;
+  }
+  for (const { kind, text, short, isCut = false } of below) {
+    if (text && lines.length < most && !add(kind, text, isCut) && short) add(kind, short, isCut);
   }
   return lines;
 }
@@ -68,11 +72,10 @@ export function labelElement({ s }, box) {
  * @param {readonly Rect[]} lines that pass plates, part by part
  */
 export function layLabels(labels, k, least, lines = []) {
-  const rooms = titleRooms(
-    labels.map(({ box }) => box),
-    titleSize(k, least),
-  );
-  labels.forEach((label, at) => layLabel(label, rooms[at], k, least));
+  const boxes = labels.map(({ box }) => box);
+  const rooms = titleRooms(boxes, titleSize(k, least));
+  const calls = callRooms(boxes, lineSize(k, least), titleSize(k, least));
+  labels.forEach((label, at) => layLabel(label, rooms[at], calls[at], k, least));
   hideCovered(labels, lines);
 }
 
@@ -102,13 +105,15 @@ export const wordAreas = (labels) =>
 
 /** @param {number} k @param {number} least */
 const titleSize = (k, least) => Math.max(WORDS.title.size, least / k);
+/** @param {number} k @param {number} least */
+const lineSize = (k, least) => Math.max(WORDS.line.size, least / k);
 
-/** @param {Label} label @param {{x: number, room: number}} title @param {number} k @param {number} least */
-function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
+/** @param {Label} label @param {{x: number, room: number}} title @param {number} calls width for them @param {number} k @param {number} least */
+function layLabel({ box, ring, bars, texts, addTexts }, title, calls, k, least) {
   const plate = box.plate;
   if (!plate) return;
   if (!texts.length) addTexts();
-  const [size, small] = [titleSize(k, least), Math.max(WORDS.line.size, least / k)];
+  const [size, small] = [titleSize(k, least), lineSize(k, least)];
   const top = box.y - box.h / 2;
   const baseline = baselineOf(box);
   const columns = { kind: "line", text: plate.columns, isCut: true };
@@ -119,10 +124,11 @@ function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
     { kind: "news", text: plate.news },
     ...(isSmall ? [] : [columns]),
     { kind: "line", text: plate.shape },
-    { kind: "line", text: plate.reads },
+    { kind: "line", text: plate.reads, short: plate.copies },
   ];
   /** @param {string} kind @param {string} text */
-  const fits = (kind, text) => textWidth(text, small, isBold(kind)) <= plate.room;
+  const fits = (kind, text) => textWidth(text, small, isBold(kind)) <= roomOf(kind);
+  const roomOf = (/** @type {string} */ kind) => (kind === "calls" ? calls : plate.room);
   const shown = wordLines(below, k < TWO ? 1 : k < THREE ? 2 : LINES.most, fits);
   const gap = layBars(bars, box, k) || LINES.below;
   const height = size + (top - baseline) + box.h + 2 + gap + shown.length * small * LINES.height;
@@ -130,13 +136,13 @@ function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
     const { kind, text: line } = words[at] || { kind: "line", text: "" };
-    text.textContent = clip(line, font, at < 1 ? title.room : plate.room, isBold(kind));
+    text.textContent = clip(line, font, at < 1 ? title.room : roomOf(kind), isBold(kind));
     text.setAttribute("x", at < 1 ? title.x : box.x);
     text.setAttribute("y", at < 1 ? baseline : top + box.h + gap + small + (at - 1) * small * LINES.height);
     text.setAttribute("font-size", font.toFixed(2));
     text.setAttribute("class", `ce-plate-${kind}`);
   });
-  const widths = shown.map(({ kind, text }) => Math.min(plate.room, textWidth(text, small, isBold(kind))));
+  const widths = shown.map(({ kind, text }) => Math.min(roomOf(kind), textWidth(text, small, isBold(kind))));
   const wide = Math.max(box.w, Math.min(title.room, textWidth(box.title, size, true)), ...widths) + 12;
   for (const [name, value] of [
     ["x", box.x - wide / 2],

@@ -3,6 +3,7 @@
 import { markElements } from "../shared/marks.js";
 import { makeAttempt } from "./attempt.js";
 import { meet } from "./titles.js";
+import { short } from "../picture/shapes.js";
 
 /**
  * @import { Camera, Picture, Pin, Rect } from "../picture/types.js"
@@ -14,12 +15,16 @@ import { meet } from "./titles.js";
 const SIZE = 12;
 /** The least side of a button on the screen, in pixels. */
 const TARGET = 24;
-/** Words may come this near to a pin, in pixels of the screen. */
-const NEAR = 2;
+/** A pin is so far from words and cells, or moves up or down, at most so far, in pixels of the screen. */
+const [CLEAR, MOVES] = [2, [0, -3, 3, -6, 6, -9, 9, -12, 12]];
+/** How far a sign moves to the right and down, the nearest first. */
+const SPOTS = MOVES.flatMap((by) => MOVES.map((down) => [by, down])).sort(
+  (a, b) => Math.hypot(...a) - Math.hypot(...b),
+);
 
 /**
  * @param {Make} make @param {() => Palette} palette
- * @param {{later(): void, labels(): readonly import("./labels.js").Label[], ports: any}} scene  `later`: paint the cells again
+ * @param {Parameters<typeof makeAttempt>[1]} scene  `later`: paint the cells again
  */
 export function makePins(make, palette, scene) {
   const { h, s } = make;
@@ -28,10 +33,10 @@ export function makePins(make, palette, scene) {
   const under = s("g", { class: "ce-pin-lines", "aria-hidden": "true" });
   const over = s("g", { class: "ce-pins", "aria-hidden": "true" });
   const keys = h("div", { class: "ce-pin-keys" });
-  /** @type {{pin: Pin, note: any, small: any, group: any, lines: any, key: any, x: number, half: [number, number]}[]} */
+  /** @type {{pin: Pin, note: any, small: any, group: any, lines: any, key: any, x: number, y: number, half: [number, number]}[]} */
   let drawn = [];
-  /** The left and the right side of the picture. */
-  let sides = [-Infinity, Infinity];
+  /** The left and the right side of the picture, its top and its bottom. */
+  let sides = [-Infinity, Infinity, -Infinity, Infinity];
 
   /** @param {Pin} pin */
   function draw(pin) {
@@ -39,7 +44,11 @@ export function makePins(make, palette, scene) {
     const small = s("g", {}, markElements(make, pin.small, palette()));
     const group = s("g", { class: `ce-pin ce-pin-${pin.kind}` }, note, small);
     const leader = s("g", {}, markElements(make, pin.leader, palette()));
-    const strokes = s("g", { class: "ce-pin-strokes" }, markElements(make, pin.strokes, palette()));
+    const strokes = s(
+      "g",
+      { class: "ce-pin-strokes", mask: attempt.cover.url },
+      markElements(make, pin.strokes, palette()),
+    );
     const lines = s("g", {}, strokes, leader);
     const key = h("button", {
       type: "button",
@@ -49,25 +58,29 @@ export function makePins(make, palette, scene) {
       "aria-label": `${pin.text}: show why`,
     });
     const half = /** @type {[number, number]} */ ([pin.w / 2, pin.h / 2]);
-    return { pin, note, small, group, lines, key, x: pin.x, half };
+    return { pin, note, small, group, lines, key, x: pin.x, y: pin.y, half };
   }
 
   return {
     ...{ cells: attempt.cells, box: attempt.box, lines: attempt.lines, held: attempt.element, close: attempt.close },
+    cover: attempt.cover.element,
     under,
     over,
     keys,
     /** @param {Picture} picture */
-    show({ pins, extent: [left = -Infinity, , right = Infinity] }) {
-      attempt.play(null, null, false);
-      sides = [left, right];
+    show(picture) {
+      const { pins, extent } = picture;
+      const [left = -Infinity, top = -Infinity, right = Infinity, bottom = Infinity] = extent;
+      attempt.show(picture);
+      sides = [left, right, top, bottom];
       drawn = pins.map(draw);
       under.replaceChildren(...drawn.map(({ lines }) => lines));
       over.replaceChildren(...drawn.map(({ group }) => group));
       keys.replaceChildren(...drawn.map(({ key }) => key));
     },
     /**
-     * Lay out the notes for a scale: where a note would cover words, it is only a sign.
+     * Lay out the notes for a scale, at which they may be larger than the picture has room for: a note that would cover
+     * words moves a little, or is only a sign.
      * @param {number} k @param {number} least size of its words on the screen, in pixels @param {readonly Rect[]} taken
      */
     lay(k, least, taken) {
@@ -75,25 +88,39 @@ export function makePins(make, palette, scene) {
       /** @type {Rect[]} */
       const kept = [];
       for (const one of drawn) {
-        const { y, w, h: high } = one.pin;
+        const { w, h: high } = one.pin;
         const half = [(scale * w) / 2, (scale * high) / 2];
         const x = Math.max(sides[0] + half[0], Math.min(sides[1] - half[0], one.pin.x));
-        const area = { l: x - half[0], t: y - half[1], r: x + half[0], b: y + half[1] };
-        const inner = { l: area.l + NEAR / k, t: area.t + NEAR / k, r: area.r - NEAR / k, b: area.b - NEAR / k };
-        const isWhole = ![...taken, ...kept].some((other) => meet(inner, other));
+        const isClear = (/** @type {Rect} */ area) =>
+          (area.t >= sides[2] || area.t >= one.pin.y - half[1]) &&
+          (area.b <= sides[3] || area.b <= one.pin.y + half[1]) &&
+          ![...taken, ...kept].some((other) => meet(area, other));
+        const areaAt = (/** @type {number} */ y, by = 0) => ({
+          l: x - half[0] - by,
+          t: y - half[1] - by,
+          r: x + half[0] + by,
+          b: y + half[1] + by,
+        });
+        const free = MOVES.map((by) => one.pin.y + by / k).find((y) => isClear(areaAt(y, CLEAR / k)));
+        const isWhole = free !== undefined;
         const side = Math.max(scale * 12, TARGET / 2 / k);
-        one.x = isWhole ? x : one.pin.x;
+        const signAt = (/** @type {number[]} */ [by, down]) => {
+          const [l, t] = [one.pin.x + by / k - side, one.pin.y + down / k - side];
+          return { l, t, r: l + 2 * side, b: t + 2 * side };
+        };
+        const area = isWhole ? areaAt(free) : (SPOTS.map(signAt).find(isClear) ?? signAt([0, 0]));
+        [one.x, one.y] = [(area.l + area.r) / 2, (area.t + area.b) / 2];
         one.half = isWhole ? [half[0], Math.max(half[1], TARGET / 2 / k)] : [side, side];
         one.note.setAttribute("visibility", isWhole ? "inherit" : "hidden");
         one.small.setAttribute("visibility", isWhole ? "hidden" : "inherit");
-        one.group.setAttribute("transform", `translate(${one.x} ${y}) scale(${scale})`);
-        kept.push(isWhole ? area : { l: one.x - side, t: y - side, r: one.x + side, b: y + side });
+        one.group.setAttribute("transform", `translate(${short(one.x)} ${short(one.y)}) scale(${scale})`);
+        kept.push(area);
       }
     },
     /** Put the buttons over the notes. @param {Camera} camera @param {number} width @param {number} height */
     place({ k, x, y }, width, height) {
-      for (const { pin, key, x: middle, half } of drawn) {
-        const [left, top] = [(middle - half[0] - x) * k + width / 2, (pin.y - half[1] - y) * k + height / 2];
+      for (const { key, x: middle, y: centre, half } of drawn) {
+        const [left, top] = [(middle - half[0] - x) * k + width / 2, (centre - half[1] - y) * k + height / 2];
         key.setAttribute("style", `left:${left}px;top:${top}px;width:${2 * half[0] * k}px;height:${2 * half[1] * k}px`);
       }
     },

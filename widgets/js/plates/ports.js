@@ -10,16 +10,16 @@ import { roleOf } from "./paint.js";
  * @import { Make } from "../shared/elements.js"
  */
 
-/** @typedef {{x: number, y: number, room: number, circle: any, number: any}} Circle  `room`: its largest radius */
+/** @typedef {{x: number, y: number, room: number, circle: any, number: any, box: string, parts: any[]}} Circle  `room`: its largest radius; `parts`: what moves with its plate */
 /** @typedef {{edges: {edge: Edge, group: any}[], group: any}} DrawnPort  all lines of one number */
 /** @typedef {{ports: DrawnPort[], circles: Circle[]}} DrawnPorts */
 
 const { radius: RADIUS, text: TEXT } = PLATES.port;
-/** The radius of a circle around its number, of one digit or more, in parts of the size of the text. */
-const [AROUND, AROUND_TWO] = [0.62, 0.75];
+/** The radius of a circle around its number, of one digit or more, and of a number alone, in parts of the size of the text. */
+const [AROUND, AROUND_TWO, ALONE] = [0.62, 0.75, 0.5];
 /** The bend of a line that runs backwards. */
 const BEND = 36;
-/** The radius of a circle without room for its number, in pixels of the screen. */
+/** The radius of a dot where no number has room, in pixels of the screen. */
 const DOT = 2.5;
 /** A circle is enlarged so much at most, where none is near. */
 const MOST = 2;
@@ -57,23 +57,24 @@ export function portElements({ s }, picture) {
   /**
    * An end of a line: the part at the plate, and the circle.
    * @param {Point[]} points @param {string} role @param {number} number @param {string} name @param {string} tip
+   * @param {string} box of the plate
    */
-  function endOf([centre, plate], role, number, name, tip) {
+  function endOf([centre, plate], role, number, name, tip, box) {
     const style = `stroke:var(--ce-${role})`;
     const stub = s("path", { d: line(centre, plate), "stroke-width": PLATES.port.stroke, style });
-    const circle = s("circle", { cx: centre.x, cy: centre.y, style });
+    const circle = s("circle", { cx: centre.x, cy: centre.y, style: `${style};color:var(--ce-${role})` });
     const words = s("text", { class: "ce-port-number", text: String(number) });
     const group = s("g", { class: name, "data-tip": tip }, circle, words);
-    all.push({ ...centre, room: MOST * RADIUS, circle, number: words });
+    all.push({ ...centre, room: MOST * RADIUS, circle, number: words, box, parts: [stub, group] });
     return { stub, group, style, centre };
   }
   const drawn = [...byNumber(picture)].map(([number, ports]) => {
     const [{ edge, port }] = ports;
     const tip = `${number}: ${edge.source.title}, read by ${counted(ports.map((one) => one.edge.target.title))}`;
-    const out = endOf(port.out, "edge", number, "ce-port-out", tip);
+    const out = endOf(port.out, "edge", number, "ce-port-out", tip, edge.source.id);
     const edges = ports.map(({ edge, port: { into } }) => {
       const words = `${number}: ${edge.target.title} reads ${edge.source.title}`;
-      const { stub, group, style, centre } = endOf(into, roleOf(edge), number, "ce-port-into", words);
+      const { stub, group, style, centre } = endOf(into, roleOf(edge), number, "ce-port-into", words, edge.target.id);
       const whole = s("path", { d: through(out.centre, centre), style, class: "ce-port-whole" });
       return { edge, group: s("g", { class: "ce-port-edge" }, whole, stub, group) };
     });
@@ -90,22 +91,29 @@ export function portElements({ s }, picture) {
 }
 
 /**
- * Lay out the circles for a scale: their numbers are as large as other words, where there is room, or else hidden.
+ * Lay out the circles for a scale: their numbers are as large as other words. Where there is no room for circles there
+ * are numbers alone, or else dots.
  * @param {DrawnPorts} ports @param {number} k @param {number} least size of the text on the screen, in pixels
  */
 export function layPorts({ circles }, k, least) {
   const size = Math.max(TEXT, least / k);
   const sized = circles.map((one) => {
-    const radius = size * (one.number.textContent.length > 1 ? AROUND_TWO : AROUND);
-    return { ...one, radius, fits: radius <= one.room };
+    return {
+      ...one,
+      radii: [one.number.textContent.length > 1 ? AROUND_TWO : AROUND, ALONE].map((part) => part * size),
+    };
   });
-  const some = 2 * sized.filter(({ fits }) => fits).length >= sized.length; // few numbers would say nothing
-  for (const { x, y, radius, fits, circle, number } of sized) {
-    circle.setAttribute("r", short(fits && some ? Math.max(RADIUS, radius) : DOT / k));
+  /** Few numbers would say nothing. @param {number} form */
+  const isSeen = (form) => 2 * sized.filter(({ radii, room }) => radii[form] <= room).length >= sized.length;
+  const form = [0, 1].find(isSeen) ?? 2;
+  for (const { x, y, radii, room, circle, number } of sized) {
+    const radius = radii[form] <= room ? radii[form] : 0;
+    circle.setAttribute("r", short(!radius ? DOT / k : form ? radius : Math.max(RADIUS, radius)));
+    circle.setAttribute("class", !radius ? "ce-port-dot" : form ? "ce-port-alone" : "");
     number.setAttribute("font-size", size.toFixed(2));
     number.setAttribute("x", x);
     number.setAttribute("y", short(y + 0.36 * size));
-    number.setAttribute("visibility", fits && some ? "inherit" : "hidden");
+    number.setAttribute("visibility", radius ? "inherit" : "hidden");
   }
 }
 
@@ -129,6 +137,8 @@ const of = (/** @type {string[]} */ groups, /** @type {string} */ part) => group
 
 export const STYLE = `
 .ce-port circle{fill:var(--ce-panel);stroke-width:${PLATES.port.stroke}px;pointer-events:all;cursor:pointer}
+.ce-port circle.ce-port-alone{fill:var(--ce-ground);stroke-opacity:0}
+.ce-port circle.ce-port-dot{fill:currentColor}
 .ce-port path{fill:none;stroke-width:${PLATES.port.stroke}px;pointer-events:none}
 .ce-stage .ce-port text{fill:var(--ce-fg);text-anchor:middle;dominant-baseline:auto;pointer-events:none}
 .ce-port-whole{visibility:hidden}

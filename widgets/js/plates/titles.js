@@ -52,6 +52,29 @@ export function titleRooms(boxes, size) {
   });
 }
 
+/**
+ * The width for the calls below each plate: all that they need, unless they would meet the calls, the title or the cells of
+ * another plate: "4 ca…" says nothing.
+ * @param {readonly Box[]} boxes of the picture @param {number} size of the words @param {number} title size of the titles
+ * @returns {number[]}
+ */
+export function callRooms(boxes, size, title) {
+  const all = boxes.map((box) => {
+    const [half, t] = [textWidth(box.plate?.calls ?? "", size, true) / 2, box.y + box.h / 2 + PLATES.lines.below];
+    const calls = { l: box.x - half, t, r: box.x + half, b: t + size };
+    return { box, calls, title: wholeTitle(box, title, -Infinity), cells: cellsArea(box) };
+  });
+  return all.map(({ box, calls }) => {
+    const [room, width] = [box.plate?.room ?? 0, calls.r - calls.l];
+    if (width <= room) return room;
+    const area = around(calls, size * APART);
+    const isFree = all.every(
+      (other) => other.box === box || ![other.calls, other.title, other.cells].some((rect) => meet(area, rect)),
+    );
+    return isFree ? width + 1 : room;
+  });
+}
+
 /** The parts of the lines that pass plates, and of those between plates that were nearly folded. @param {Picture} picture @returns {Rect[]} */
 export const passingLines = ({ edges, links }) =>
   [...edges.map(({ bends }) => bends), ...links.map(({ points }) => points)].flatMap((points) =>

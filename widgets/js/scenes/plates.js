@@ -80,7 +80,8 @@ export function platesScene(make, palette) {
   const [formerLayer, linkLayer, portLayer] = ["former", "link", "port"].map((layer) =>
     s("g", { "aria-hidden": "true", class: `ce-${layer}-layer` }),
   );
-  const pins = makePins(make, palette, { later: () => later(), labels: () => labels, ports: portLayer });
+  const pins = makePins(make, palette, { later: () => later(), labels: () => labels, ports: () => ports.circles });
+  defs.appendChild(pins.cover);
   const world = s("g", { role: "presentation" });
   for (const layer of [
     ...[formerLayer, pins.under, hullLayer, lens.lines, labelLayer],

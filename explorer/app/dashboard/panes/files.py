@@ -32,8 +32,8 @@ class FilesTool(Tool):
     help = "Open a circuit, a trace or a checkpoint of training; export the image, page, trace or code."
 
     def __init__(self, workspace: Workspace) -> None:
-        label = f"Open a circuit, trace or checkpoint ({', '.join(ACCEPTED)})"
-        self.upload = Upload(label, ACCEPTED, workspace.guard(self._on_upload), workspace.show_error)
+        label = f"Open a circuit, trace or checkpoint ({', '.join(READABLE)})"
+        self.upload = Upload(label, ANY, workspace.guard(self._on_upload), workspace.show_error)
         self.again = button(workspace, "Compile this trace again", self._again, "outlined")
         self.code = html_pane()
         self.copy = button(workspace, "Copy as Python", lambda: workspace.browser.put_on_clipboard(workspace.python()))
@@ -111,8 +111,10 @@ class FilesTool(Tool):
 # ---------------------------------------------------------------------- uploads
 
 
-ACCEPTED = (".json", ".gz", CHECKPOINT, *LOGIC_SUFFIXES)
-"""Suffixes of the files of circuits, traces and checkpoints that the browser offers."""
+READABLE = (".json", ".gz", CHECKPOINT, *LOGIC_SUFFIXES)
+"""Suffixes of the files of circuits, traces and checkpoints."""
+ANY = ()
+"""Any file is accepted, also one that is dropped on the page: the answer says what it is, and what opens it."""
 CHUNK_BYTES = MAX_UPLOAD_BYTES // 20
 """The size of the messages into which the browser divides a file."""
 
