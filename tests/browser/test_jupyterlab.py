@@ -34,6 +34,7 @@ LESSON = NOTEBOOKS / "02_patterns_and_matches.ipynb"
 CELL = ".jp-Notebook .jp-CodeCell"
 VIEW_CELL = f"{CELL}:has-text('view = explorer.show(')"
 OTHERS_CELL = f"{CELL}:has-text('NAMES = ')"
+STATIC_CELL = f"{CELL}:has-text('static=True')"
 """Cells by their texts: JupyterLab attaches those that are out of sight later, so their numbers change."""
 SHOW = """
 import explorer
@@ -42,6 +43,7 @@ trace = explorer.record(explorer.gallery.load_named("digits"))
 view = explorer.show(trace, step=3)
 view
 """
+SHOW_STATIC = "explorer.show(trace, step=3, static=True)"
 SHOW_OTHERS = """
 from IPython.display import display
 
@@ -88,7 +90,8 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     lesson = json.loads(LESSON.read_text(encoding="utf-8"))
     asked = [at for at, cell in enumerate(lesson["cells"]) if "explorer.ask(" in "".join(cell["source"])]
     others = [code_cell(f"NAMES = {request.param}\n{SHOW_OTHERS}")] if request.param else []
-    lesson["cells"] = [*lesson["cells"][: asked[1] + 1], *others, code_cell(SHOW), code_cell(TELL)]
+    own_cells = map(code_cell, (SHOW, TELL, SHOW_STATIC))
+    lesson["cells"] = [*lesson["cells"][: asked[1] + 1], *others, *own_cells]
     (folder / LESSON.name).write_text(json.dumps(lesson), encoding="utf-8")
     shutil.copytree(NOTEBOOKS / "checks", folder / "checks")
     for name in {OPERATORS, PROGRAM} & {*request.param}:
@@ -228,6 +231,16 @@ def drive_others(page: "Page", names: Sequence[str]) -> None:
     see_half_bars(Host(page, views.last))
 
 
+def step_in_frame(page: "Page") -> None:
+    """Step through the static picture, which neither a kernel nor a widget is needed for."""
+    cell = page.locator(STATIC_CELL)
+    cell.scroll_into_view_if_needed()
+    picture = cell.frame_locator("iframe")
+    picture.locator(".ce-box").first.wait_for()
+    picture.locator(".ce-frame[tabindex='0']").press("ArrowRight")
+    picture.locator(".ce-step-title", has_text="Step 7 of 11").wait_for()
+
+
 def save(page: "Page", lab: Lab) -> None:
     """Save the notebook: with the pictures in it, which are hidden while their widgets live."""
     saved = page.locator(".jp-Notebook .ce-saved")
@@ -249,6 +262,8 @@ def look_at_saved(page: "Page", lab: Lab) -> None:
             page.get_by_role("menuitem", name="Kernel", exact=True).click()
             page.get_by_text("Shut Down Kernel", exact=True).click()
             page.get_by_text("No Kernel").first.wait_for(timeout=WAIT_MS)
+            step_in_frame(page)
+            last.scroll_into_view_if_needed()
         last.locator("visible=true").wait_for()
         page.wait_for_function("image => image.complete && image.naturalWidth > 300", arg=last.element_handle())
         assert "Step 3 of 11" in (last.get_attribute("alt") or "")

@@ -53,6 +53,16 @@ class TestWhatIsSaved:
         assert 'sandbox="allow-scripts allow-downloads"' in frame
         assert data["text/plain"].startswith("Step 3 of 12: fuse, round 1")
 
+    def test_a_page_of_a_notebook_has_the_frame_and_one_image(self, conflict: Trace) -> None:
+        nbformat = pytest.importorskip("nbformat")
+        from nbconvert import HTMLExporter
+
+        data, metadata = show(conflict)._repr_mimebundle_()
+        output = nbformat.v4.new_output("display_data", data, metadata=metadata)
+        cell = nbformat.v4.new_code_cell("explorer.show(trace, static=True)", outputs=[output], execution_count=1)
+        page, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+        assert page.count("<iframe") == page.count(data["image/png"]) == 1
+
     def test_nothing_is_loaded_from_elsewhere(self, conflict: Trace) -> None:
         text = html.unescape(show(conflict).html)
         assert "default-src 'none'" in text
