@@ -95,7 +95,7 @@ LEVELS: Mapping[str, Level] = {
             declines_matches=True,
             stage_depth=2,
             page_bytes_per_node=40,
-            gains=("activation_bytes", "copied_bytes"),
+            gains=("copied_bytes",),
         ),
         Level(
             name=TENSOR,

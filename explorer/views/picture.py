@@ -148,10 +148,16 @@ def picture(
     left.view["other"] = right.view
     left.view["legend"] += [item for item in right.view["legend"] if item not in left.view["legend"]]
     if right.view["note"] != left.view["note"]:
-        left.view["note"] = f"Before: {left.view['note']} After: {right.view['note']}"
+        left.view["note"] = f"Before: {_in_short(left.view['note'])}\nAfter: {_in_short(right.view['note'])}"
     left.view["width"] = right.view["width"] = max(left.view["width"], right.view["width"])
     left.view["height"] = right.view["height"] = max(left.view["height"], right.view["height"])
     return Picture(left.view, np.concatenate([left.coordinates, right.coordinates]))
+
+
+def _in_short(note: str) -> str:
+    """Leave out lines between the first and the last one: notes of two pictures share a place."""
+    first, *rest = note.split(",\n")
+    return ", ".join([first, *rest[-1:]])
 
 
 def _paint(request: Request, shown: ShownMode, mode: Mode, *, is_plain: bool = False) -> Picture:

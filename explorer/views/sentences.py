@@ -18,7 +18,6 @@ GAINS: Mapping[str, tuple[Callable[[float], str], str]] = {
     "flops": (number_text, "FLOP"),
     "read_bytes": (bytes_text, "of parameters and tables read"),
     "moved_bytes": (bytes_text, "read and written"),
-    "activation_bytes": (bytes_text, "of activations"),
     "copied_bytes": (bytes_text, "copied"),
 }
 """Phrases for the change of a statistic."""

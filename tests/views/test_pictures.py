@@ -54,7 +54,7 @@ def test_side_by_side_has_both_states_and_all_coordinates_in_one_array():
     index = index_of("blackboard")
     both, before, after = (picture(index, 3, mode) for mode in ("side", "before", "after"))
     assert both.view["mode"] == "side"
-    assert both.view["note"] == f"Before: {before.view['note']} After: {after.view['note']}"
+    assert both.view["note"] == f"Before: {before.view['note']}\nAfter: {after.view['note']}"
     assert picture_text({**both.view, "note": before.view["note"]}) == picture_text(before.view)
     assert all(item in both.view["legend"] for item in (*before.view["legend"], *after.view["legend"]))
     assert "other" in both.view

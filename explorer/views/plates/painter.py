@@ -85,7 +85,7 @@ class PlatesPainter:
         view["width"], view["height"] = stage.width, stage.height
         called = {plate.id for plate in plates_of(index, at).plates if plate.is_called}
         without = missing_note([node for node in view["nodes"] if node["id"] in called])
-        view["note"] = note_of_plates(index, at) + without
+        view["note"] = note_of_plates(index, at, max(step - 1, 0) if mode == "diff" else at) + without
         view["links"] = list(link_views(missed_links(index, at), wiring_of(index, at)))
         view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if shown == "before" and request.trial is None:

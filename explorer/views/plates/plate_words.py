@@ -107,19 +107,29 @@ def copies_before_folding(index: TraceIndex, at: int) -> bool:
     return (copied_bytes(index, at) or 0) > sum(folded)
 
 
-def note_of_plates(index: TraceIndex, at: int) -> str:
-    """Return how much a picture shows: `149 layers in 5 plates: 23 calls, 4 KiB copied per example`, and what it omits.
+def note_of_plates(index: TraceIndex, at: int, before: int | None = None) -> str:
+    """Return how much a picture shows: `149 layers in 5 plates: 23 calls, ...`, and what it omits.
 
-    What is copied are the inputs of layers, per example, also of those that are not folded.
+    Activations and copied inputs of layers, also of those that are not folded, have a line each, so that the line of
+    all steps is equally high; the bytes of activations are also those after the step `before`, if they differ.
     """
     plates = plates_of(index, at)
     cells = sum(len(plate.cells) for plate in plates.plates)
     calls = sum(plate.num_calls for plate in plates.plates)
     run = "" if index.trace.level.uncalled else f": {plural(calls, 'call')}"
+    shown = f"{index.count_text(calls, cells - calls)} in {plural(len(plates.plates), 'plate')}{run}"
+    lines = ",\n".join([shown, *_memory(index, at, at if before is None else before)])
+    return " ".join([f"{lines}.", *_limits(plates)])
+
+
+def _memory(index: TraceIndex, at: int, before: int) -> Iterator[str]:
+    """Say how much memory a compiled circuit needs for an example after the step `at`."""
     copied = copied_bytes(index, at)
-    cost = "" if copied is None else f", {bytes_text(copied)} copied per example" if copied else ", nothing copied"
-    shown = f"{index.count_text(calls, cells - calls)} in {plural(len(plates.plates), 'plate')}{run}{cost}."
-    return " ".join([shown, *_limits(plates)])
+    if copied is None:
+        return
+    old, new = (bytes_text(index.trace.stats(step)["activation_bytes"]) for step in (before, at))
+    yield f"{old} → {new} of activations" if before >= index.trace.start and old != new else f"{new} of activations"
+    yield f"{bytes_text(copied)} copied per example"
 
 
 def _limits(plates: Plates) -> Iterator[str]:

@@ -51,7 +51,7 @@ def test_the_note_counts_what_all_reads_copy_and_plates_and_legend_say_which(nam
     index = index_of(name)
     for step in every_step(name):
         view, copied = plates(name, step), index.trace.stats(step)["copied_bytes"]
-        assert f", {bytes_text(copied)} copied per example." in view["note"]
+        assert f"\n{bytes_text(copied)} copied per example." in view["note"]
         single = [node["ids"][0] for node in view["nodes"] if len(node["ids"]) == 1]
         reads = [
             index.reads[node].copied_bytes for node in index.reads.keys() & single if index.folded_at[node] <= step
@@ -213,8 +213,12 @@ def test_a_folded_layer_has_a_frame_and_sheets_in_the_svg():
 
 def test_the_note_says_which_lines_are_not_drawn(monkeypatch):
     index = index_of("digits")
-    shown = "149 layers in 5 plates: 149 calls, 5.25 KiB copied per example."
-    assert plates("digits", 3)["note"] == shown
+    shown = "149 layers in 5 plates: 149 calls,\n9.25 KiB of activations,\n5.25 KiB copied per example."
+    assert plates("digits", 3, "after")["note"] == shown
+    assert plates("digits", 3)["note"] == shown.replace("9.25", "10.6 KiB → 9.25")
+    side, after = picture(index, 3, "side", group_by="plates").view["note"].splitlines()
+    assert side == "Before: 170 layers in 8 plates: 170 calls, 5.25 KiB copied per example."
+    assert after == "After: 149 layers in 5 plates: 149 calls, 5.25 KiB copied per example."
     monkeypatch.setattr(plate_words, "MAX_LINES", 100)
     note = note_of_plates(index, 3)
     assert note == f"{shown} 148 reads: a line is all reads between two plates; point at a cell to see its own."

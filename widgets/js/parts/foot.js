@@ -97,7 +97,7 @@ export const STYLE = `
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-bottom .ce-caption{max-width:48ch}
 .ce-note{color:var(--ce-muted);font-size:12.5px}
-.ce-bottom .ce-note{max-width:36ch;text-wrap:balance}
+.ce-bottom .ce-note{max-width:46ch;white-space:pre-line}
 .ce-compact .ce-foot{flex-wrap:nowrap}
 .ce-compact .ce-caption{min-height:2.6em;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
 .ce-compact .ce-note{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 2 auto;min-width:0}

@@ -170,7 +170,7 @@ export function makeAttempt(make, { later, labels, ports }) {
     /** End the attempt: another picture is shown. @param {Picture} picture */
     show(picture) {
       this.play(null, null, false);
-      shown = picture;
+      shown = picture.pins.some(({ strokes }) => strokes.length) ? picture : null;
       cover.lay(shown, (area) => area);
     },
     close() {

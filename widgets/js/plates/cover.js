@@ -26,15 +26,16 @@ export function makeCover({ s }) {
   const id = uniqueName("ce-cover");
   const seen = s("rect", { fill: "#fff" });
   const hidden = s("path", { fill: "#000" });
-  const element = s("mask", { id, maskUnits: "userSpaceOnUse" }, seen, hidden);
+  const element = s("mask", { id, maskUnits: "userSpaceOnUse" });
   return {
     element,
     url: `url(#${id})`,
     /**
-     * Cover lines where cells are now. @param {Picture | null} picture
+     * Cover lines where cells are now. @param {Picture | null} picture without such lines null
      * @param {(area: Area, layer: number) => Area} moved  where a cell is, or a folded plate with this first layer
      */
     lay(picture, moved) {
+      element.replaceChildren(...(picture ? [seen, hidden] : []));
       const areas = (picture?.boxes ?? []).flatMap((box) => {
         const layers = box.plate?.cells ?? [];
         if (box.plate?.gap === 0 || layers.length > MOST) return [moved(areaOf(box), layers[0])];
