@@ -163,8 +163,9 @@ def view_html(number: int, tables: Mapping[str, str], words: str) -> str:
 
     `tables` maps steps to HTML below the graph; the empty name is for all other steps.
     """
+    told = f"<noscript><pre>{html.escape(words)}</pre></noscript>" if words else ""
     below = "".join(f'<div data-step="{html.escape(step)}" hidden>{text}</div>' for step, text in tables.items())
-    return f'<div class="view" data-view="{number}">{below}<noscript><pre>{html.escape(words)}</pre></noscript></div>'
+    return f'<div class="view" data-view="{number}">{below}{told}</div>'
 
 
 def shared_script() -> str:

@@ -70,6 +70,8 @@ def embedded_graph(session: Session, options: GraphOptions, details: str, record
         "selection": list(session.selection),
         "hull": closer.hull,
     }
+    if closer.match:
+        start["match"] = closer.match
     if closer.beliefs:
         start["beliefs"] = True
     fixed: GraphOptions = {

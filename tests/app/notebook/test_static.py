@@ -79,10 +79,10 @@ class TestWhatIsSaved:
         assert {*pictures} == {f"{step}/{mode}/kind/none" for step in range(13) for mode in modes}
 
     def test_a_match_is_described_and_near_misses_are_drawn(self, conflict: Trace) -> None:
-        page = page_of(show(conflict, match=0, step=3, near_misses="SumCollapse"))
+        page = page_of(show(conflict, match=1, step=3, near_misses="SumCollapse"))
         (view,) = page["views"]
-        assert "match 1 of 9" in view["details"]
-        assert view["start"]["hull"] != ""
+        assert "match 2 of 9" in view["details"]
+        assert (view["start"]["hull"], view["start"]["match"]) == ("hull-2", 1)
         picture = page["recordings"][0]["pictures"][f"3/diff/change/{view['start']['group_by']}"]
         assert "near-miss" in {hull["kind"] for hull in picture["hulls"]}
 

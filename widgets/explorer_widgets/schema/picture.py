@@ -210,5 +210,7 @@ class PictureStateView(TypedDict):
     selection: list[str]
     hull: NotRequired[str]
     """The hull in focus."""
+    match: NotRequired[int]
+    """The number of the match that the rule lens shows, among those of the hull; 0 by default."""
     beliefs: NotRequired[bool]
     """Whether cells show what their layers believe."""
