@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.graph import Graph
+from explorer.passes import WATCHED
 from explorer.trace.answers import Answers, FoldAnswer, FoldChain, FoldGroup, Lineage, MissedFold, StepCheck
 from explorer.trace.equivalence import check_steps
 from explorer.trace.events import RuleDescription
@@ -202,8 +203,14 @@ class Trace:
     def why_not_fused(self, one: int, other: int) -> FusionAnswer:
         """Whether two nodes end in one, and everything that was said of them: refusals, scores, rivals.
 
-        For compilers that fuse pairs of calls. Raises: UnknownNameError if no step has both nodes.
+        For compilers that fuse pairs of calls. Raises: UnknownNameError if no step has both nodes; CircuitError for
+        a trace of another level, whose rules match patterns.
         """
+        if self.level.name != WATCHED:
+            raise CircuitError(
+                f"at the level {self.level.name}, nodes are not fused in pairs but by rules: ask why_not(RULE, {one})"
+                + (f"; why_not_folded({one}, {other}) is about layers of one kind" if self.level.has_circuit else "")
+            )
         return why_not_fused(self.steps, one, other)
 
     def conflicts(self, step: "int | str | None" = None) -> Answers[ConflictRecord]:

@@ -70,9 +70,8 @@ def _swatch(item: LegendItem) -> list[MarkView]:
         return [mark("rect", x=1 + by, y=5.5 - by, **card) for by in (5, 2.5, 0)]
     if role.startswith("category-"):
         return [_box(fill=role, stroke="kept"), _sign(sign)]
-    tone, ink = (role, ink_on(role)) if role in LIGHT else ("box", "fg")
-    badge = _box(x=4, width=18, rx=5, fill=tone, stroke="kept")
-    return [badge, _sign(sign, ink if ink in LIGHT else "fg")]
+    tone, ink = (role, ink_on(role) if ink_on(role) in LIGHT else "panel") if role in LIGHT else ("box", "fg")
+    return [_box(x=4, width=18, rx=5, fill=tone, stroke="kept"), _sign(sign, ink)]
 
 
 def _line_swatch(channel: str, role: str) -> list[MarkView]:

@@ -417,3 +417,9 @@ def test_a_layer_on_which_no_output_depends_is_not_nearly_folded():
     b.sum(b.hadamard(coins[2], coins[3]), num_units=3)
     trace = explorer.record(b.build(b.sum(b.hadamard(coins[0], coins[1]), num_units=1)))
     assert list(trace.missed_folds()) == []
+
+
+def test_pairs_are_asked_about_only_where_pairs_are_fused():
+    trace = explorer.record(gallery.load_named("conflict"))
+    with pytest.raises(CircuitError, match=r"by rules: ask why_not\(RULE, 5\); why_not_folded\(5, 4\)"):
+        trace.why_not_fused(5, 4)
