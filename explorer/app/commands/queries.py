@@ -221,7 +221,7 @@ def _text_of(subject: "Subject", found: "Found", is_table: bool) -> str:
     if found.values is not None:
         root = found.query.root
         chosen = found.values if root is None else found.values[..., root[0], root[1]]
-        return "\n".join(f"{found.name} = {_number(row)}" for row in chosen.tolist())
+        return "\n".join(f"{found.name} = {_number(row)}{_exponential_text(found, row)}" for row in chosen.tolist())
     if found.completion is not None:
         columns = {
             "log p": [f"{value:z.6f}" for value in (found.completion.log_probability - found.log_scale).tolist()],
@@ -238,6 +238,16 @@ def _text_of(subject: "Subject", found: "Found", is_table: bool) -> str:
             shown = f"{'at most ' * is_bound}{deviation:.6g}"
             writer.writerow([*([row + 1] if is_table else []), name, f"{mean:.6g}", shown])
     return text.getvalue()
+
+
+def _exponential_text(found: "Found", row: object) -> str:
+    """The probability or density with a logarithm, in brackets; empty for other numbers."""
+    from explorer.app.queries.answers import exponential, exponential_name
+
+    while isinstance(row, list) and len(row) == 1:
+        row = row[0]
+    name = exponential_name(found)
+    return f" ({name} {exponential(row)})" if isinstance(row, float) and name != "value" else ""
 
 
 def _number(value: object) -> str:

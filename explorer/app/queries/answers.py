@@ -62,7 +62,7 @@ def answer(circuit: TorchCircuit, query: Query, variables: Variables | None = No
 
 def _number_answer(found: Found, values: Tensor) -> Answer:
     """Return the numbers (1, outputs, classes) as a table, with their exponentials; an entropy is also in bits."""
-    shape, variables = values.shape[1:], found.variables
+    shape = values.shape[1:]
     is_entropy = found.query.kind == "entropy"
     rows: list[list[str]] = []
     for output, row in enumerate(values[0]):
@@ -72,12 +72,16 @@ def _number_answer(found: Found, values: Tensor) -> Answer:
             angle = f" + {value.imag.item():.6g}i" if value.is_complex() and value.imag.item() else ""
             other = f"{decimal(size / log(2))} bits" if is_entropy else "" if angle else exponential(size)
             rows.append([f"{_event_name(found)}{place}", f"{in_nats(size)}{angle}", other])
-    what = "value"
-    if variables.real is not None and found.name == "log p":
-        asked = _asked(found)
-        what = "density" if any(asked[v] for v in variables.real) else "probability"
-    columns = ["query", "in nats", "in bits"] if is_entropy else ["query", "logarithm", what]
+    columns = ["query", "in nats", "in bits"] if is_entropy else ["query", "logarithm", exponential_name(found)]
     return Answer(found.query, found.variables, {"columns": columns, "rows": rows}, log_scale=float(found.log_scale[0]))
+
+
+def exponential_name(found: Found) -> str:
+    """What the exponential of a number of nats is: a probability, a density, or only a value."""
+    if found.variables.real is None or found.name != "log p":
+        return "value"
+    asked = _asked(found)
+    return "density" if any(asked[v] for v in found.variables.real) else "probability"
 
 
 def _asked(found: Found) -> Tensor:
