@@ -293,7 +293,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
 export const STYLE = `
 .ce-living{flex:none;display:flex;flex-direction:column;gap:4px;max-height:max(180px,32vh);overflow-y:auto;padding:6px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-living-row{display:flex;flex-wrap:wrap;align-items:center;gap:6px 12px}
-.ce-living-value{min-width:150px;display:flex;flex-direction:column}
+.ce-living-value{min-width:210px;display:flex;flex-direction:column}
 .ce-living-value b{font-size:18px;font-variant-numeric:tabular-nums;line-height:1.2}
 .ce-living-value span,.ce-living-note,.ce-living-lines{color:var(--ce-muted);font-size:12.5px}
 .ce-living-lines{display:flex;gap:8px;align-items:center;margin-left:auto}
