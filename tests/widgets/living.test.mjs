@@ -213,6 +213,7 @@ test("buttons and a field observe, forget and sample", async () => {
   press("s");
   await new Promise((resolve) => setTimeout(resolve, 900));
   assert.match(value(), /1 of 2 variables observed, 1 sampled/);
+  assert.equal(root.of("ce-living-corner")[0].hidden, false);
   column("right").button("right = 1").dispatch("click");
   assert.match(value(), /0 of 2 variables observed$/);
   close();
@@ -249,8 +250,8 @@ test("a sampled pixel has a corner, and the legend says so: it is unlike an obse
   const { root, press, close } = living();
   press("b");
   assert.deepEqual(
-    root.of("ce-living-corner").map(({ textContent }) => textContent),
-    ["sampled"],
+    root.of("ce-living-corner").map(({ textContent, hidden }) => [textContent, hidden]),
+    [["sampled", true]],
   );
   close();
 });

@@ -39,6 +39,8 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   });
   const value = h("b", {});
   const known = h("span", {});
+  /** What the corner of a cell means, once there is one. */
+  const corner = h("span", { class: "ce-living-corner", text: "sampled", hidden: true });
   const brushes = BRUSHES.map(([name, words, title]) =>
     textButton(words, () => living.take(name), { "data-brush": name, title }),
   );
@@ -141,7 +143,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
   function drawLines() {
     lines.replaceChildren(
       h("span", { class: "ce-living-dotted", text: "unknown" }),
-      h("span", { class: "ce-living-corner", text: "sampled" }),
+      corner,
       ...SAMPLES.map((bits) =>
         h(
           "span",
@@ -229,6 +231,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
     const log = life ? (believed?.log ?? 0) - logScale(life, row) : 0;
     value.textContent = life ? logWords(life, row, log) : "";
     const rest = sampling ? ", sampling the others …" : filled > observed ? `, ${filled - observed} sampled` : "";
+    corner.hidden = filled <= observed;
     const noun = life?.image.length ? "pixels" : "variables";
     const count = life?.variables.filter(({ isRead }) => isRead).length ?? 0;
     known.textContent = `${observed} of ${count} ${noun} observed${rest}`;
@@ -290,7 +293,7 @@ export function makeLivingBar({ ui: { h, s, textButton, guard }, store: { state 
 export const STYLE = `
 .ce-living{flex:none;display:flex;flex-direction:column;gap:4px;max-height:max(180px,32vh);overflow-y:auto;padding:6px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-living-row{display:flex;flex-wrap:wrap;align-items:center;gap:6px 12px}
-.ce-living-value{min-width:150px;display:flex;flex-direction:column}
+.ce-living-value{min-width:210px;display:flex;flex-direction:column}
 .ce-living-value b{font-size:18px;font-variant-numeric:tabular-nums;line-height:1.2}
 .ce-living-value span,.ce-living-note,.ce-living-lines{color:var(--ce-muted);font-size:12.5px}
 .ce-living-lines{display:flex;gap:8px;align-items:center;margin-left:auto}
