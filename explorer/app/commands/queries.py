@@ -221,7 +221,8 @@ def _text_of(subject: "Subject", found: "Found", is_table: bool) -> str:
     if found.values is not None:
         root = found.query.root
         chosen = found.values if root is None else found.values[..., root[0], root[1]]
-        return "\n".join(f"{found.name} = {_number(row)}{_exponential_text(found, row)}" for row in chosen.tolist())
+        values = enumerate(chosen.tolist())
+        return "\n".join(f"{found.name} = {_number(one)}{_exponential_text(found, row, one)}" for row, one in values)
     if found.completion is not None:
         columns = {
             "log p": [f"{value:z.6f}" for value in (found.completion.log_probability - found.log_scale).tolist()],
@@ -240,14 +241,15 @@ def _text_of(subject: "Subject", found: "Found", is_table: bool) -> str:
     return text.getvalue()
 
 
-def _exponential_text(found: "Found", row: object) -> str:
-    """The probability or density with a logarithm, in brackets; empty for other numbers."""
+def _exponential_text(found: "Found", row: int, value: object) -> str:
+    """The probability or density with the logarithm of a row, in brackets; empty for other numbers."""
     from explorer.app.queries.answers import exponential, exponential_name
 
-    while isinstance(row, list) and len(row) == 1:
-        row = row[0]
-    name = exponential_name(found)
-    return f" ({name} {exponential(row)})" if isinstance(row, float) and name != "value" else ""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, float) or (name := exponential_name(found, row)) == "value":
+        return ""
+    return f" ({name} {exponential(value)})"
 
 
 def _number(value: object) -> str:

@@ -76,18 +76,18 @@ def _number_answer(found: Found, values: Tensor) -> Answer:
     return Answer(found.query, found.variables, {"columns": columns, "rows": rows}, log_scale=float(found.log_scale[0]))
 
 
-def exponential_name(found: Found) -> str:
-    """What the exponential of a number of nats is: a probability, a density, or only a value."""
+def exponential_name(found: Found, row: int = 0) -> str:
+    """What the exponential of the number of a row is: a probability, a density, or only a value."""
     if found.variables.real is None or found.name != "log p":
         return "value"
-    asked = _asked(found)
+    asked = _asked(found, row)
     return "density" if any(asked[v] for v in found.variables.real) else "probability"
 
 
-def _asked(found: Found) -> Tensor:
-    """Return the variables (D,) of the asked probability."""
-    observed, given = found.query.evidence.observed[0], found.query.given
-    return observed if given is None else observed & ~given.expand(observed.shape)
+def _asked(found: Found, row: int = 0) -> Tensor:
+    """Return the variables (D,) of the probability that a row asks for."""
+    observed, given = found.query.evidence.observed, found.query.given
+    return observed[row] if given is None else observed[row] & ~given.expand(observed.shape)[row]
 
 
 def _event_name(found: Found) -> str:
