@@ -1,12 +1,14 @@
 """Opens files of programs that can be recorded: a model of ONNX, an exported program of PyTorch.
 
-Only files that the user names are opened: an exported program may contain code, which loading it runs.
+Only files that the user names on the command line are opened: an exported program may contain code, which loading it
+runs.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from zipfile import is_zipfile
 
+from explorer.app.commands.console import say_note
 from explorer.app.user_functions import ExampleModule
 from explorer.errors import FileFormatError
 from explorer.trace import Trace
@@ -23,10 +25,12 @@ def _load_exported(file: Path) -> ExampleModule:
     """Return the module of an exported program, with the inputs that it was exported for. Raises: FileFormatError."""
     import torch
 
+    say_note(f"loading {file} can run code that is in it: open only exported programs that you trust")
     try:
         if not is_zipfile(file):  # torch would log where it found that
             raise ValueError("not an archive")
-        program = torch.export.load(file)
+        with file.open("rb") as stream:  # torch does not read a name that ends in .PT2
+            program = torch.export.load(stream)
         module, (inputs, named) = program.module(), program.example_inputs or ((), {})
     except Exception as error:
         raise FileFormatError(
@@ -44,7 +48,7 @@ PROGRAMS: Mapping[str, Callable[[Path], ExampleModule | Trace]] = {".onnx": _opt
 
 
 def is_program(source: str) -> bool:
-    """Whether a name is that of an existing file with a program."""
+    """Whether a name is an existing file with a program."""
     return Path(source).suffix.lower() in PROGRAMS and Path(source).is_file()
 
 

@@ -43,15 +43,23 @@ def test_an_exported_program_is_recorded_at_the_level_asked_for(exported: str) -
     assert "1 linear, 1 relu" in run("show", exported).output
 
 
+def copied_code(trace: Trace, name: str) -> str:
+    """The code that "Copy as Python" gives for the trace of a file."""
+    opened, state = open_trace(trace, name)
+    return tensor_python_of(name, state.options, opened.tensor, 0, is_live=opened.is_live, is_trace=True)
+
+
 def test_copied_code_records_an_exported_program_again(exported: str) -> None:
     trace = load_circuit_or_trace(exported, TENSOR)
     assert isinstance(trace, Trace)
-    opened, state = open_trace(trace, exported)
-    code = tensor_python_of(exported, state.options, opened.tensor, 0, is_live=True, is_trace=True)
     space: dict[str, object] = {}
-    exec(code, space)
+    exec(copied_code(trace, exported), space)
     assert isinstance(space["trace"], Trace)
     assert len(space["trace"].steps) == len(trace.steps)
+
+
+def test_it_is_said_that_loading_a_program_can_run_code(exported: str) -> None:
+    assert f"loading {exported} can run code that is in it" in " ".join(run("show", exported).output.split())
 
 
 def test_what_cannot_be_called_with_saved_inputs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,3 +95,6 @@ def test_a_model_of_onnx_is_optimized_by_its_runtime(tmp_path: Path) -> None:
     assert isinstance(trace, Trace)
     assert trace.level.name == WATCHED
     assert (trace.stats(0)["calls"], trace.stats(-1)["calls"]) == (2, 1)
+    space: dict[str, object] = {}
+    exec(copied_code(trace, str(tmp_path / "m.onnx")), space)
+    assert isinstance(space["trace"], Trace)

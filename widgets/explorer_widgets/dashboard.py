@@ -162,7 +162,7 @@ class BrowserHost(BundledComponent):
     copy = param.Dict({})
     copied = param.Dict({})
     address = param.String("", doc="The query of the address. Back and Forward set it.")
-    drops = param.Integer(0, doc="How often files were dropped; each time they wait for the field of the Files tool.")
+    drops = param.Integer(0, doc="Number of drops of files, which wait for the field of the Files tool.")
     replaces = param.Boolean(False, doc="Whether the address replaces the entry of the history; otherwise it adds one.")
 
     def __init__(self, **params: Any) -> None:

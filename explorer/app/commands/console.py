@@ -28,7 +28,7 @@ PIPE_WIDTH = 160
 
 
 def complete_circuit(begun: str) -> list[str]:
-    """Complete the name of a circuit of the gallery; what else begins so, the shell completes as a file."""
+    """Complete the name of a circuit of the gallery; the shell completes other words as files."""
     from explorer.templates import gallery
 
     return [name for name in gallery.names() if name.startswith(begun)]

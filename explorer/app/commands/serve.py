@@ -21,7 +21,7 @@ from explorer.app.commands.trace import LEVELS_TEXT, not_recorded_again, save
 from explorer.app.commands.train import checkpoint_path, train
 from explorer.app.commands.training_output import baseline_of, epochs_table, train_with_progress
 from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
-from explorer.errors import check_name
+from explorer.errors import LearningError, check_name
 from explorer.options import MAX_SEED
 from explorer.packages import UI, require
 from explorer.trace import COMPILED, LEVELS, Trace
@@ -71,11 +71,20 @@ def serve(
         open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
         return
     require("the dashboard", "ui", *UI)  # and not after the training
+    check_name("level", level, LEVELS)
+    if port is not None:
+        check_port(address, port)
     file = checkpoint_path(None, source)
-    if _is_trained_on(file, source):
-        say_note(f"{file} was trained on {source}; to train again: train --data {quote(source)} --overwrite")
-    else:
+    again = f"{command()} train --data {quote(source)} --overwrite"
+    if not file.exists():
         train(data=source)
+    elif not _is_trained_on(file, source):
+        raise LearningError(
+            f"{file} was trained on something else than {source}, and stays; to replace it, run {again}, and then "
+            f"{command()} serve {file}"
+        )
+    else:
+        say_note(f"{file} was trained on {source}; to train again: {again}")
     open_dashboard(str(file), port, show, address, folder, tuple(host or ()), level, beliefs=True)
 
 
@@ -88,15 +97,13 @@ def _is_table(source: str) -> bool:
 
 
 def _is_trained_on(file: Path, table: str) -> bool:
-    """Whether a file is a checkpoint of a training on the rows of this table."""
-    if not file.is_file():
-        return False
+    """Whether a checkpoint is of a training on the rows and columns of this table."""
     from explorer.app.training.checkpoint import Checkpoint
-    from explorer.app.training.job import load_data_of
-    from explorer.learning.loop import is_of
+    from explorer.learning.tables import load_table
 
-    checkpoint = Checkpoint.load(file)
-    return checkpoint.training is not None and is_of(checkpoint.training, load_data_of(checkpoint, table))
+    checkpoint, data = Checkpoint.load(file), load_table(table)
+    reached = checkpoint.training
+    return reached is not None and reached.rows_digest == data.digest and checkpoint.columns == data.columns
 
 
 def open_dashboard(

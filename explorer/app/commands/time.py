@@ -36,7 +36,7 @@ def time(
         typer.Argument(
             metavar="NAME|FILE",
             autocompletion=complete_circuit,
-            help="a circuit, a trace file, which is compiled again, or FILE.py:FUNCTION",
+            help="a circuit, a trace file, which is compiled again, or what runs code: .pt2, FILE.py:FUNCTION",
         ),
     ],
     steps: Annotated[

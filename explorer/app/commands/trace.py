@@ -72,15 +72,15 @@ LEVELS_TEXT = (
     "of fast()"
 )
 CIRCUIT_TEXT = (
-    "a circuit of the gallery, a circuit or trace file, or FILE.py:FUNCTION, whose code is run: it returns a circuit "
-    "(also a compiled one), a trace, or a module and a tuple of inputs"
+    "a circuit of the gallery, a circuit or trace file, a model of ONNX, or what runs code: an exported program (.pt2) "
+    "or FILE.py:FUNCTION, which returns a circuit (also a compiled one), a trace, or a module and a tuple of inputs"
 )
 Source = Annotated[
     str,
     typer.Argument(
         metavar="NAME|FILE",
         autocompletion=complete_circuit,
-        help="a trace file, a circuit to compile, or FILE.py:FUNCTION",
+        help="a trace file, a circuit to compile, a model of ONNX, or what runs code: .pt2, FILE.py:FUNCTION",
     ),
 ]
 OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]

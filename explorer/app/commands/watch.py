@@ -41,7 +41,8 @@ def watch(
         typer.Argument(
             metavar="NAME|FILE",
             autocompletion=complete_circuit,
-            help="FILE.py:FUNCTION, whose code is run: it returns a module and a tuple of inputs; or a circuit",
+            help="FILE.py:FUNCTION, which returns a module and a tuple of inputs, or an exported program (.pt2): both "
+            "run code; or a circuit",
         ),
     ],
     adapter: Annotated[

@@ -241,11 +241,11 @@ def tensor_python_of(
     from a file is read again.
     """
     end = ["print(trace)", "", f"step = trace.step({step})", "print(step.path, step.summary)"]
-    if not is_live:
-        return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
     if is_trace and (is_function(name) or is_program(name)):
         begin = ["from explorer.app.circuits import load_circuit_or_trace", ""]
         return "\n".join([*begin, f"trace = load_circuit_or_trace({name!r}, {options.level!r})", *end]) + "\n"
+    if not is_live:
+        return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
     level = lowered_level(options.level)
     imports, load = _loading(name)
     lines = [*imports, "from explorer.bench import random_inputs"]

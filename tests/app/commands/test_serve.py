@@ -134,5 +134,11 @@ def test_a_table_becomes_a_trained_circuit_once(
     assert "runs/people.pt was trained on people.csv" in second
     assert "Wrote" not in second
     assert [options.state.query() for options in no_server] == ["circuit=people.pt&beliefs=yes"] * 2
-    Path("people.csv").write_text(f"smoker,kind\n{rows}no,a\n")
-    assert "holds" in run("serve", "people.csv", "--no-show", code=2).output
+    more = rows.replace("\n", ",1\n")
+    for changed in (f"smoker,kind\n{rows}no,a\n", f"smoker,kind,extra\n{more}"):
+        Path("people.csv").write_text(changed)
+        refused = run("serve", "people.csv", "--no-show", code=2).output
+        assert "runs/people.pt was trained on something else than people.csv" in " ".join(refused.split())
+    Path("runs/people.pt").unlink()
+    run("serve", "people.csv", "--no-show", "--level", "bogus", code=2)
+    assert not Path("runs/people.pt").exists()
