@@ -5,13 +5,16 @@ import html
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import explorer
 from explorer.app.notebook import static_view
+from explorer.app.notebook.show import COMPILED_NOW
 from explorer.app.notebook.static_view import StaticView, why_static
+from explorer.bench import measure_layers
 from explorer.errors import CircuitError, ValueRangeError
 from explorer.trace import Trace
 from explorer.views import TraceIndex, stat_bars
@@ -147,6 +150,18 @@ class TestChoosing:
         assert shown.html.endswith(f"<p><small>{shown.note}</small></p>")
         assert "show(..., static=False) tries the widget" in shown.note
         assert not isinstance(explorer.show(conflict, static=False), StaticView)
+
+    def test_the_note_of_the_widget_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert show(explorer.gallery.load_named("conflict")).note == COMPILED_NOW
+        monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+        shown = explorer.show(explorer.gallery.load_named("conflict"))
+        assert isinstance(shown, StaticView)
+        assert shown.note.startswith(f"{COMPILED_NOW} Kaggle does not load")
+
+    def test_times_of_another_machine_are_called_recorded(self, conflict: Trace) -> None:
+        run = measure_layers(conflict, 12, batch_size=4, max_seconds=0.2)
+        elsewhere = replace(run, setup=replace(run.setup, devices={"cpu": "Other machine"}))
+        assert "<p><small>Recorded on Other machine: The calls one by one take" in show(conflict, timing=elsewhere).html
 
     def test_no_widget_is_made(self) -> None:
         code = (
