@@ -113,7 +113,7 @@ def static_graph(
     view = embedded_graph(session, shown, to_json(inspected))
     level = None
     if table:
-        view["tables"] = fold_tables(session)
+        view["tables"] = fold_tables(session, drawn)
         folds = session.index.step(step).folds
         level = fold_level(session.index, folds[0].level) if folds else None
     fallback = picture_fallback(session.picture(), level)

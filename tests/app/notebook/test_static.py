@@ -116,6 +116,13 @@ class TestWhatIsSaved:
         assert page["views"][0]["options"]["stepper"] is False
         assert "<p><small>Only this step: " in shown.html
 
+    def test_one_step_has_one_table(self, conflict: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+        every = show(conflict, fold_level=1)
+        monkeypatch.setattr(static_view, "MAX_BYTES", 1)
+        one = show(conflict, fold_level=1)
+        assert re.findall('data-step="(.*?)"', html.unescape(one.html)) == ["", "11"]
+        assert re.findall('data-step="(.*?)"', html.unescape(every.html)) == ["", "10", "11", "12"]
+
     def test_beliefs_that_the_page_cannot_compute_are_refused(self) -> None:
         sos = explorer.gallery.load_named("sos")
         with pytest.raises(CircuitError, match="a page without Python cannot show beliefs of this circuit: "):
