@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import explorer
-from explorer.app.notebook import static_view
+from explorer.app.images import bars_png
+from explorer.app.notebook import fallback, static_view
 from explorer.app.notebook.show import COMPILED_NOW
 from explorer.app.notebook.static_view import StaticView, why_static
 from explorer.bench import measure_layers
 from explorer.errors import CircuitError, ValueRangeError
 from explorer.trace import Trace
 from explorer.views import TraceIndex, stat_bars
+from explorer_widgets.encode import Png
+from explorer_widgets.schema import BarsView
 from tests.widgets.stored import read_page
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
@@ -99,6 +102,18 @@ class TestWhatIsSaved:
         assert "Level 1: 2 layers in 1 group" in str(fold)
         bars = show(stat_bars(TraceIndex(conflict), "layers"))
         assert page_of(bars)["views"][0]["kind"] == "bars"
+
+    def test_the_image_of_bars_is_drawn_once(self, conflict: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+        drawn: list[Png] = []
+
+        def count_and_draw(bars: BarsView) -> Png:
+            drawn.append(bars_png(bars))
+            return drawn[-1]
+
+        monkeypatch.setattr(fallback, "bars_png", count_and_draw)
+        shown = show(stat_bars(TraceIndex(conflict), "layers"))
+        (image,) = drawn
+        assert f'<div style="position:relative;height:{image.height + static_view.BARS_MARGIN}px;' in shown.html
 
     def test_the_height_is_that_of_the_frame(self, conflict: Trace) -> None:
         shown = show(conflict, height=300)
