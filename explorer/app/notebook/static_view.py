@@ -3,14 +3,14 @@
 import base64
 from collections.abc import Callable, Mapping
 from html import escape
-from typing import Any
+from typing import Any, NoReturn
 
 from explorer.app.notebook.embedding import embedded_graph, fold_tables
 from explorer.app.notebook.fallback import bars_fallback, picture_fallback
 from explorer.app.session.living import living_view
 from explorer.app.session.reproduce import page_bytes, page_recording
 from explorer.app.session.session import Session
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, NoKernelError
 from explorer.views import fold_level
 from explorer_widgets.encode import Fallback, to_json
 from explorer_widgets.page import frame_html
@@ -38,11 +38,30 @@ def why_static(environment: Mapping[str, str], is_installed: Callable[[str], boo
     return f"The widget needs {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
 
 
+class _WidgetOnly:
+    """An attribute that only widgets have. To read or set it raises NoKernelError."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, view: object, owner: type | None = None) -> NoReturn:
+        raise NoKernelError(
+            f"a static picture has no `{self._name}`, since it has no kernel; show(..., static=False) returns a widget"
+        )
+
+    def __set__(self, view: object, value: object) -> NoReturn:
+        self.__get__(view)
+
+
 class StaticView:
     """A picture as HTML: a frame with the page of the trace, and below it, for hosts that remove frames, an image.
 
     `html` is what a notebook saves. `note` is one line below the picture. Without a height, it is that of the image.
     """
+
+    __slots__ = ("_fallback", "_image", "_size", "html", "note")
+    observe, step, selection = _WidgetOnly(), _WidgetOnly(), _WidgetOnly()
+    selected_nodes, view = _WidgetOnly(), _WidgetOnly()
 
     def __init__(self, page: str, height: int | None, fallback: Fallback, note: str = "") -> None:
         self.note = note
@@ -51,6 +70,9 @@ class StaticView:
         self._image = base64.b64encode(png.data).decode()
         self._size = {"width": png.width, "height": png.height, "alt": fallback.alt}
         self.html = self._framed(page, png.height + BARS_MARGIN if height is None else height)
+
+    def close(self) -> None:
+        """Do nothing: a notebook keeps only the HTML. Widgets have to be closed."""
 
     def _framed(self, page: str, height: int) -> str:
         alt = escape(self._fallback.alt)

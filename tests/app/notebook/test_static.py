@@ -17,7 +17,7 @@ from explorer.app.notebook import fallback, static_view
 from explorer.app.notebook.show import COMPILED_NOW
 from explorer.app.notebook.static_view import StaticView, why_static
 from explorer.bench import measure_layers
-from explorer.errors import CircuitError, ValueRangeError
+from explorer.errors import CircuitError, NoKernelError, ValueRangeError
 from explorer.trace import Trace
 from explorer.views import TraceIndex, stat_bars
 from explorer_widgets.encode import Png
@@ -188,6 +188,19 @@ class TestChoosing:
         run = measure_layers(conflict, 12, batch_size=4, max_seconds=0.2)
         elsewhere = replace(run, setup=replace(run.setup, devices={"cpu": "Other machine"}))
         assert "<p><small>Recorded on Other machine: The calls one by one take" in show(conflict, timing=elsewhere).html
+
+    def test_what_needs_a_kernel_is_refused(self, conflict: Trace) -> None:
+        view: Any = show(conflict)
+        for name in ("observe", "step", "selection", "selected_nodes", "view"):
+            assert not hasattr(view, name)
+            with pytest.raises(NoKernelError, match=f"no `{name}`, since it has no kernel; .* static=False") as found:
+                getattr(view, name)
+            assert isinstance(found.value, CircuitError)
+        with pytest.raises(NoKernelError, match="no `step`"):
+            view.step = 5
+        with pytest.raises(AttributeError, match="no attribute 'height'"):
+            view.height = 5
+        view.close()
 
     def test_no_widget_is_made(self) -> None:
         code = (
