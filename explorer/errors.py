@@ -122,6 +122,10 @@ class MissingPackageError(CircuitError):
     """An optional package is not installed; the message contains the command that installs it."""
 
 
+class NoKernelError(CircuitError, AttributeError):
+    """An attribute of a widget was used on a static picture, which no kernel is connected to."""
+
+
 class FormError(CircuitError):
     """A form contains an invalid value; `field` is the path of the field."""
 

@@ -1,5 +1,6 @@
 """A picture of a notebook as data of a page: its options and where it starts, without a widget."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from explorer.app.notebook.fallback import fold_html
@@ -84,11 +85,14 @@ def embedded_graph(session: Session, options: GraphOptions, details: str, record
     return {"kind": "graph", "options": shown, "recording": recording, "start": start, "details": details}
 
 
-def fold_tables(session: Session) -> dict[str, str]:
-    """Return the tables below a graph: the fold level of each step that folds one; the empty name is for the others."""
+def fold_tables(session: Session, drawn: Collection[int] | None = None) -> dict[str, str]:
+    """Return the tables below a graph: the fold level of each step that folds one; the empty name is for the others.
+
+    `drawn` restricts them to the steps that have pictures.
+    """
     index, trace = session.index, session.opened.trace
     tables = {"": fold_html(None, trace)}
     for step in trace.steps:
-        if step.folds:
+        if step.folds and (drawn is None or step.index in drawn):
             tables[str(step.index)] = fold_html(fold_level(index, step.folds[0].level), trace)
     return tables

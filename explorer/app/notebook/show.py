@@ -40,8 +40,8 @@ TAKES = (
     "show expects a circuit, a compiled circuit, a trace (with match= and step=, or fold_level=, to start there), "
     "or a timing (what explorer.bench measures, or bars of explorer.views)"
 )
-COMPILED_NOW = "compiled with the default options; show(explorer.record(circuit, ...)) chooses different ones"
-COMPILED_BEFORE = "a compiled circuit only; show(explorer.record(circuit)) shows its compilation"
+COMPILED_NOW = "Compiled with the default options; show(explorer.record(circuit, ...)) chooses different ones."
+COMPILED_BEFORE = "A compiled circuit only; show(explorer.record(circuit)) shows its compilation."
 
 
 def show(
@@ -112,7 +112,7 @@ def show(
     if is_static:
         options = graph_options(height, film)
         details = None if number is None else focus_match(session, first, number)
-        return static_graph(session, options, details, reason, table=fold_level is not None)
+        return static_graph(session, options, details, f"{note} {reason}".strip(), table=fold_level is not None)
     from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
 
     graph = TraceWidget(session, height, note, film=film)

@@ -3,18 +3,18 @@
 import base64
 from collections.abc import Callable, Mapping
 from html import escape
-from typing import Any
+from typing import Any, NoReturn
 
 from explorer.app.notebook.embedding import embedded_graph, fold_tables
 from explorer.app.notebook.fallback import bars_fallback, picture_fallback
 from explorer.app.session.living import living_view
 from explorer.app.session.reproduce import page_bytes, page_recording
 from explorer.app.session.session import Session
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, NoKernelError
 from explorer.views import fold_level
 from explorer_widgets.encode import Fallback, to_json
 from explorer_widgets.page import frame_html
-from explorer_widgets.schema import BarsView, DetailsView, EmbeddedView, GraphOptions, RecordingView
+from explorer_widgets.schema import BarsView, DetailsView, GraphOptions
 
 HEIGHT, TABLE_HEIGHT, BARS_MARGIN = 600, 360, 40
 """Pixels: of a graph, of the table of a fold level below it, and around bars."""
@@ -38,19 +38,41 @@ def why_static(environment: Mapping[str, str], is_installed: Callable[[str], boo
     return f"The widget needs {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
 
 
+class _WidgetOnly:
+    """An attribute that only widgets have. To read or set it raises NoKernelError."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, view: object, owner: type | None = None) -> NoReturn:
+        raise NoKernelError(
+            f"a static picture has no `{self._name}`, since it has no kernel; show(..., static=False) returns a widget"
+        )
+
+    def __set__(self, view: object, value: object) -> NoReturn:
+        self.__get__(view)
+
+
 class StaticView:
     """A picture as HTML: a frame with the page of the trace, and below it, for hosts that remove frames, an image.
 
-    `html` is what a notebook saves. `note` is one line below the picture.
+    `html` is what a notebook saves. `note` is one line below the picture. Without a height, it is that of the image.
     """
 
-    def __init__(self, page: str, height: int, fallback: Fallback, note: str = "") -> None:
+    __slots__ = ("_fallback", "_image", "_size", "html", "note")
+    observe, step, selection = _WidgetOnly(), _WidgetOnly(), _WidgetOnly()
+    selected_nodes, view = _WidgetOnly(), _WidgetOnly()
+
+    def __init__(self, page: str, height: int | None, fallback: Fallback, note: str = "") -> None:
         self.note = note
         self._fallback = fallback
         png = fallback.draw()
         self._image = base64.b64encode(png.data).decode()
         self._size = {"width": png.width, "height": png.height, "alt": fallback.alt}
-        self.html = self._framed(page, height)
+        self.html = self._framed(page, png.height + BARS_MARGIN if height is None else height)
+
+    def close(self) -> None:
+        """Do nothing: a notebook keeps only the HTML. Widgets have to be closed."""
 
     def _framed(self, page: str, height: int) -> str:
         alt = escape(self._fallback.alt)
@@ -113,20 +135,14 @@ def static_graph(
     view = embedded_graph(session, shown, to_json(inspected))
     level = None
     if table:
-        view["tables"] = fold_tables(session)
+        view["tables"] = fold_tables(session, drawn)
         folds = session.index.step(step).folds
         level = fold_level(session.index, folds[0].level) if folds else None
     fallback = picture_fallback(session.picture(), level)
-    return _static(view, [recording], int(height) + (TABLE_HEIGHT if table else 0), fallback, note)
+    total = int(height) + (TABLE_HEIGHT if table else 0)
+    return StaticView(frame_html(view, [recording]), total, fallback, note)
 
 
 def static_bars(bars: BarsView, note: str) -> StaticView:
-    """Return bars."""
-    fallback = bars_fallback(bars)
-    return _static({"kind": "bars", "bars": bars}, [], fallback.draw().height + BARS_MARGIN, fallback, note)
-
-
-def _static(
-    view: EmbeddedView, recordings: list[RecordingView], height: int, fallback: Fallback, note: str
-) -> StaticView:
-    return StaticView(frame_html(view, recordings), height, fallback, note)
+    """Return bars in a frame as high as their image, with a margin."""
+    return StaticView(frame_html({"kind": "bars", "bars": bars}, []), None, bars_fallback(bars), note)

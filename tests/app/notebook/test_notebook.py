@@ -157,7 +157,7 @@ class TestOtherThings:
     def test_a_circuit_is_compiled_and_its_compilation_shown(self) -> None:
         widget = show(explorer.gallery.load_named("conflict"))
         assert len(widget.trace.steps) == 13
-        assert "compiled with the default options" in repr(widget)
+        assert "Compiled with the default options" in repr(widget)
 
     @pytest.mark.parametrize("fold", [True, False])
     def test_a_compiled_circuit_shows_its_graph(self, digits: Trace, fold: bool) -> None:

@@ -1,20 +1,27 @@
 """`explorer.show(..., static=True)`: HTML that is saved in place of a widget, and where it is chosen by itself."""
 
 import base64
+import gzip
 import html
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import explorer
-from explorer.app.notebook import static_view
+from explorer.app.images import bars_png
+from explorer.app.notebook import fallback, static_view
+from explorer.app.notebook.show import COMPILED_NOW
 from explorer.app.notebook.static_view import StaticView, why_static
-from explorer.errors import CircuitError, ValueRangeError
+from explorer.bench import measure_layers
+from explorer.errors import CircuitError, NoKernelError, ValueRangeError
 from explorer.trace import Trace
 from explorer.views import TraceIndex, stat_bars
+from explorer_widgets.encode import Png
+from explorer_widgets.schema import BarsView
 from tests.widgets.stored import read_page
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
@@ -66,7 +73,10 @@ class TestWhatIsSaved:
     def test_nothing_is_loaded_from_elsewhere(self, conflict: Trace) -> None:
         text = html.unescape(show(conflict).html)
         assert "default-src 'none'" in text
-        assert not re.findall(r"https?://[^\"'\s)]+", text)
+        packed = re.findall('<script type="text/plain" id=".*?">(.*?)</script>', text)
+        unpacked = [gzip.decompress(base64.b64decode(data)).decode() for data in packed]
+        addresses = re.findall(r"https?://[^\"'`\s)\\]+", "\n".join([text, *unpacked]))
+        assert {*addresses} == {"http://www.w3.org/2000/svg"}, "only the namespace that the code names"
 
     def test_the_picture_starts_as_it_was_asked_for(self, conflict: Trace) -> None:
         page = page_of(show(conflict, step=3, mode="after", colour_by="kind", group_by="none", selection=[14]))
@@ -93,6 +103,18 @@ class TestWhatIsSaved:
         bars = show(stat_bars(TraceIndex(conflict), "layers"))
         assert page_of(bars)["views"][0]["kind"] == "bars"
 
+    def test_the_image_of_bars_is_drawn_once(self, conflict: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+        drawn: list[Png] = []
+
+        def count_and_draw(bars: BarsView) -> Png:
+            drawn.append(bars_png(bars))
+            return drawn[-1]
+
+        monkeypatch.setattr(fallback, "bars_png", count_and_draw)
+        shown = show(stat_bars(TraceIndex(conflict), "layers"))
+        (image,) = drawn
+        assert f'<div style="position:relative;height:{image.height + static_view.BARS_MARGIN}px;' in shown.html
+
     def test_the_height_is_that_of_the_frame(self, conflict: Trace) -> None:
         shown = show(conflict, height=300)
         assert '<div style="position:relative;height:300px;' in shown.html
@@ -112,6 +134,13 @@ class TestWhatIsSaved:
         assert {key.split("/")[0] for key in page["recordings"][0]["pictures"]} == {"3"}
         assert page["views"][0]["options"]["stepper"] is False
         assert "<p><small>Only this step: " in shown.html
+
+    def test_one_step_has_one_table(self, conflict: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+        every = show(conflict, fold_level=1)
+        monkeypatch.setattr(static_view, "MAX_BYTES", 1)
+        one = show(conflict, fold_level=1)
+        assert re.findall('data-step="(.*?)"', html.unescape(one.html)) == ["", "11"]
+        assert re.findall('data-step="(.*?)"', html.unescape(every.html)) == ["", "10", "11", "12"]
 
     def test_beliefs_that_the_page_cannot_compute_are_refused(self) -> None:
         sos = explorer.gallery.load_named("sos")
@@ -147,6 +176,31 @@ class TestChoosing:
         assert shown.html.endswith(f"<p><small>{shown.note}</small></p>")
         assert "show(..., static=False) tries the widget" in shown.note
         assert not isinstance(explorer.show(conflict, static=False), StaticView)
+
+    def test_the_note_of_the_widget_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert show(explorer.gallery.load_named("conflict")).note == COMPILED_NOW
+        monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+        shown = explorer.show(explorer.gallery.load_named("conflict"))
+        assert isinstance(shown, StaticView)
+        assert shown.note.startswith(f"{COMPILED_NOW} Kaggle does not load")
+
+    def test_times_of_another_machine_are_called_recorded(self, conflict: Trace) -> None:
+        run = measure_layers(conflict, 12, batch_size=4, max_seconds=0.2)
+        elsewhere = replace(run, setup=replace(run.setup, devices={"cpu": "Other machine"}))
+        assert "<p><small>Recorded on Other machine: The calls one by one take" in show(conflict, timing=elsewhere).html
+
+    def test_what_needs_a_kernel_is_refused(self, conflict: Trace) -> None:
+        view: Any = show(conflict)
+        for name in ("observe", "step", "selection", "selected_nodes", "view"):
+            assert not hasattr(view, name)
+            with pytest.raises(NoKernelError, match=f"no `{name}`, since it has no kernel; .* static=False") as found:
+                getattr(view, name)
+            assert isinstance(found.value, CircuitError)
+        with pytest.raises(NoKernelError, match="no `step`"):
+            view.step = 5
+        with pytest.raises(AttributeError, match="no attribute 'height'"):
+            view.height = 5
+        view.close()
 
     def test_no_widget_is_made(self) -> None:
         code = (
