@@ -1,33 +1,23 @@
-"""Details in the inspector: of a box, of a match, and why a pattern was not applied."""
+"""Details in the inspector: of a box, and of a match."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from explorer.errors import UnknownNameError
-from explorer.trace import (
-    MAX_NEAR_MISSES,
-    Lineage,
-    MatchRefused,
-    NodeRecord,
-    Origin,
-    ParameterRecord,
-    RuleDescription,
-    Step,
-    type_title,
-)
+from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
 from explorer.views.boxes import box_id, names_of, number_bytes, parameter_count
 from explorer.views.buffers import memory_section
 from explorer.views.closeup import closeup
-from explorer.views.index import TraceIndex, cached, match_roles, owner
+from explorer.views.index import TraceIndex, match_roles
 from explorer.views.lanes import where_text
 from explorer.views.layer_timings import layer_section
 from explorer.views.score.origins import names_at
 from explorer.views.score.words import call_rows, seam_rows
 from explorer.views.states import State
 from explorer.views.timing_words import roof_share_text
+from explorer.views.why_not_section import match_row, why_not_section
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from explorer_widgets.schema import DetailsView, SectionView
 from explorer_widgets.theme import KINDS
@@ -74,7 +64,7 @@ def details(
         _section("Seams", seam_rows(index, shown, node) if is_score else []),
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
-        _why_not_section(index, at, ids),
+        why_not_section(index, at, ids),
         *([_lineage_section(index, lineage, len(ids))] if _has_lineage(index) else []),
         _code_section(index, at, ids, lineage),
         _numbers_section(index, record, ids, times or {}, roofs or {}, lane),
@@ -216,64 +206,11 @@ def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionV
     if not match_roles(index, step)[list(ids)].any():
         return _section("Match", [])
     entry = index.step(step)
-    lost = {conflict.loser: conflict for conflict in entry.lost}
-    applied = {rewrite.number for rewrite in entry.applied}
     here = set(ids)
-    rows: list[list[str]] = []
-    for match in entry.matches:
-        if ids[0] in index.nodes_of(match):
-            conflict = lost.get(match.number)
-            fate = "not applied" if match.number not in applied else "applied"
-            if conflict is not None:
-                fate = f"lost: {conflict.strategy}, {conflict.reason}"
-            rows.append([match.rule, f"match {match.number}, nodes {list_text(match.nodes)}: {fate}"])
+    rows = [match_row(index, entry, match) for match in entry.matches if ids[0] in index.nodes_of(match)]
     others = sum(not here.isdisjoint(index.nodes_of(match)) for match in entry.matches)
     lines = [f"{plural(others, 'match', 'matches')} in this box."] if len(ids) > 1 else []
     return _section("Match", rows, lines)
-
-
-def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
-    """List the near misses at the first of these nodes, in the last step that has any, or else in the first one.
-
-    Those of a folded layer are those of its members. Without any, say so: a reader who asks gets an answer.
-    """
-    members = {group.node: group.members for group in index.groups}
-    ids = [member for node in ids for member in members.get(node, (node,))]
-    found = _misses_by_root(index)
-    steps = found.get(ids[0], {})
-    at = max((one for one in steps if one <= step), default=min(steps, default=step))
-    rows = [
-        [miss.refusal.pattern, miss.refusal.reason + (f" (in {miss.parameter_path})" if miss.parameter_path else "")]
-        for miss in steps.get(at, ())
-    ]
-    lines = [f"In step {at}, {index.step(at).at.words}."] if rows else []
-    if len(ids) > 1:
-        here = [miss.refusal.pattern for node in ids for miss in found.get(node, {}).get(at, ())]
-        lines += [f"{name}: {plural(n, 'near miss', 'near misses')} in this box." for name, n in Counter(here).items()]
-    if not rows and not lines:
-        lines = [_no_near_miss_text(index, len(ids))]
-    return {"name": "why-not", **_section("Why not", rows, lines)}
-
-
-def _no_near_miss_text(index: TraceIndex, count: int) -> str:
-    """Say that no rule nearly matched at some nodes, or that none was tried or kept."""
-    here = f"this {index.trace.level.node}" if count == 1 else f"these {index.trace.level.node}s"
-    if not index.trace.rules:
-        return f"No rule was tried at {here}."
-    if any(step.refusals_over for step in index.trace.steps):
-        return f"No near miss of {here} was kept: the trace has the first {MAX_NEAR_MISSES:,} of each reason."
-    return f"No rule came near {here}: there is no near miss in any step."
-
-
-@cached
-def _misses_by_root(index: TraceIndex) -> Mapping[int, Mapping[int, Sequence[MatchRefused]]]:
-    """Return the near misses at each node, by step."""
-    found: dict[int, dict[int, list[MatchRefused]]] = {}
-    for step in index.trace.steps:
-        for miss in step.refusals:
-            root = owner(miss.parameter_path) if miss.parameter_path else miss.refusal.root
-            found.setdefault(root, {}).setdefault(step.index, []).append(miss)
-    return found
 
 
 def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> SectionView:

@@ -60,15 +60,24 @@ def test_details_of_a_layer_that_was_fused():
                 ["SumCollapse", "match 0, nodes 6, 5: applied"],
                 [
                     "Candecomp",
-                    "match 2, nodes 5, 4: lost: largest-match, equal size (2 = 2): SumCollapse is nearer to the "
-                    "outputs, so it wins",
+                    "match 2, nodes 5, 4: lost to SumCollapse: largest-match, equal size (2 = 2): SumCollapse is "
+                    "nearer to the outputs, so it wins",
                 ],
             ],
             "Why not": [
+                ["SumCollapse", "match 0, nodes 6, 5: applied"],
+                [
+                    "Candecomp",
+                    "match 2, nodes 5, 4: lost to SumCollapse: largest-match, equal size (2 = 2): SumCollapse is "
+                    "nearer to the outputs, so it wins",
+                ],
                 ["SumCollapse", "node 4 is a Hadamard layer, not a Sum layer"],
                 ["Tucker", "node 4 is a Hadamard layer, not a Kronecker layer"],
+                ["Tucker", "node 5 is a Sum layer, not a Kronecker layer (tried at 6)"],
                 ["Mixing", "node 5 has arity 1, wanted at least 2"],
+                ["Candecomp", "node 5 is a Sum layer, not a Hadamard layer (tried at 6)"],
                 "In step 3, fuse, round 1.",
+                "More in step 2.",
             ],
             "Lineage": [
                 ["symbolic layers", "5 (middle-left)"],

@@ -37,7 +37,7 @@ from explorer.views import (
 )
 from explorer.views.bars import bar, bars_view
 from explorer.views.index import cached
-from tests.views.showing import every_step, index_of, section
+from tests.views.showing import every_step, index_of
 
 # ---------------------------------------------------------------------- steps
 
@@ -59,51 +59,6 @@ def test_steps_carry_the_checks_of_their_values():
     checks = {check.step: check for check in index.trace.check(torch.zeros(1, 5, dtype=torch.long))}
     assert {view["ok"] for view in steps(index, checks)} == {True}
     assert {view["ok"] for view in steps(index)} == {None}
-
-
-# ---------------------------------------------------------------------- why not
-
-
-def test_why_not_has_the_near_misses_of_the_last_step_that_has_any():
-    at = [section(details(index_of("blackboard"), step, [3]), "Why not") for step in (0, 5, 6)]
-    assert [one["lines"] for one in at] == snapshot(
-        [["In step 3, fuse, round 1."], ["In step 3, fuse, round 1."], ["In step 6, fuse, round 2."]]
-    )
-    assert at[0] == at[1]
-    assert [row[0] for row in at[1]["rows"]] == ["CategoricalLogSoftmax"]
-
-
-def test_why_not_answers_where_no_rule_came_near():
-    words = "No rule came near this layer: there is no near miss in any step."
-    index = index_of("digits")
-    roots = {miss.refusal.root for step in index.trace.steps for miss in step.refusals}
-    (other, *_) = set(index.step(3).snapshot.graph.nodes) - roots
-    found = section(details(index, 3, [other]), "Why not")
-    assert (found["rows"], found["lines"]) == ([], [words])
-
-
-def test_why_not_of_a_folded_layer_has_the_near_misses_of_its_members():
-    index = index_of("digits")
-    (group,) = [group for group in index.groups if group.level == 1]
-    last = len(index.trace.steps) - 1
-    folded, member = (
-        section(details(index, at, ids), "Why not") for at, ids in ((last, [group.node]), (6, group.members))
-    )
-    assert folded == member
-    assert "Candecomp: 64 near misses in this box." in folded["lines"]
-
-
-def test_why_not_of_several_layers_counts_their_near_misses():
-    found = section(details(index_of("digits"), 3, [64, 65, 66]), "Why not")
-    assert found["lines"] == snapshot(
-        [
-            "In step 3, fuse, round 1.",
-            "SumCollapse: 3 near misses in this box.",
-            "Tucker: 3 near misses in this box.",
-            "Candecomp: 3 near misses in this box.",
-            "Mixing: 3 near misses in this box.",
-        ]
-    )
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ test("a key whose section the details do not have says so, and a section is open
   box("sum").dispatch("click");
   press("w", box("sum"));
   assert.equal(caption(), "The details of what is selected do not say that.");
-  const lines = ["No rule came near this layer: there is no near miss in any step."];
+  const lines = ["No match contains this layer, and no near miss began or stopped at it."];
   const sections = [{ heading: "Why not", name: "why-not", rows: [], lines }];
   await model.put({ details: JSON.stringify({ version: 1, id: "sum", title: "Sum #3", sections }) });
   press("w", box("sum"));
-  assert.match(root.of("ce-side")[0].textContent, /No rule came near this layer/);
+  assert.match(root.of("ce-side")[0].textContent, /No match contains this layer/);
   close();
 });
 

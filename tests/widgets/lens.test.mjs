@@ -374,6 +374,24 @@ test("] says so where nothing matched, until the next picture", async (context) 
   close();
 });
 
+test("w says what a step without near misses to show has instead", async (context) => {
+  const pass = stopTime(context);
+  const pin = { id: "pin-1", kind: "waits", text: "2 equal layers", reason: "", plates: [], at: [0, 0, 10, 10] };
+  for (const [misses, pins, words] of [
+    [0, [], "This step has no near misses."],
+    [0, [pin], "This step has no near misses of a rule; the pins say why layers are not fewer."],
+    [12, [pin], "The rule lens shows none of the near misses of this step, 12 in all."],
+  ]) {
+    const none = data({ hulls: [], misses: [], rules: {}, pins });
+    const all = [{ ...step(0), near_misses: misses }, step(1)];
+    const { root, press, close } = page({ picture: JSON.stringify(none), steps: JSON.stringify(all) });
+    await pass(30);
+    press("w");
+    assert.deepEqual(said(root, "ce-caption"), [words]);
+    close();
+  }
+});
+
 test("the open rule lens has the only counter, and a button keeps the focus", async (context) => {
   const pass = stopTime(context);
   const { root, press, close } = page();

@@ -129,6 +129,17 @@ export function makeSelecting(page) {
     return "This step has no matches and no near misses.";
   }
 
+  /** Why there is no near miss to go to. */
+  function missingNearMiss() {
+    const { picture, steps, step } = state;
+    const count = steps[step]?.nearMisses;
+    if (count) return `The rule lens shows none of the near misses of this step, ${count} in all.`;
+    if (picture?.pins.length) return "This step has no near misses of a rule; the pins say why layers are not fewer.";
+    if (picture?.links.length)
+      return "This step has no near misses of a rule; dotted lines join layers not folded together.";
+    return "This step has no near misses.";
+  }
+
   /** Say in the status line what a key could not do. @param {string} notice */
   function say(notice) {
     store.set({ notice });
@@ -160,7 +171,7 @@ export function makeSelecting(page) {
       awaitsNearMiss = !best && !state.picture?.stops.length && hasStopsBefore();
       if (awaitsNearMiss) openBefore();
       else if (best && best.id !== state.hull) light(best.id);
-      else if (!best) say("This step has no near misses.");
+      else if (!best) say(missingNearMiss());
     },
     /** Another picture is shown. */
     arrive() {
