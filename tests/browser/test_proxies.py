@@ -54,6 +54,10 @@ class Forward(WebSocketHandler):
             websocket_connect(request, subprotocols=self._offered, on_message_callback=self._answer)
         )
 
+    def on_close(self) -> None:
+        if self._other.done() and not self._other.exception():
+            self._other.result().close()
+
     async def on_message(self, message: str | bytes) -> None:
         await (await self._other).write_message(message, isinstance(message, bytes))
 
