@@ -14,8 +14,9 @@ Attempt = MatchFound | MatchRefused
 def why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
     """List the matches and near misses at the first of these nodes, in the last step that has any, or else the first.
 
-    Further steps are named, and those of several nodes are counted. A folded layer has those of its members. Without
-    any, say so: a reader who asks gets an answer.
+    Steps with one that began there come before those in which others only stopped there. Further steps are named, and
+    those of several nodes are counted. A folded layer has those of its members. Without any, say so: a reader who asks
+    gets an answer.
     """
     members = {group.node: group.members for group in index.groups}
     nodes = [member for node in ids for member in members.get(node, (node,))]
@@ -23,7 +24,9 @@ def why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> Section
     every = sorted({one for node in nodes for one in found.get(node, {})})
     if not every:
         return {"name": "why-not", "heading": "Why not", "rows": [], "lines": [_nothing_text(index, len(nodes))]}
-    steps = sorted(found.get(nodes[0], {})) or every
+    mine = found.get(nodes[0], {})
+    began = [one for one in sorted(mine) if any(_began_at(index, nodes[0], each) for each in mine[one])]
+    steps = began or sorted(mine) or every
     at = max((one for one in steps if one <= step), default=steps[0])
     lines = [f"In step {at}, {index.step(at).at.words}."]
     if len(nodes) > 1:
@@ -36,6 +39,13 @@ def why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> Section
     lines += [f"More in {'step' if len(rest) == 1 else 'steps'} {list_text(rest)}."] if rest else []
     rows = _rows(index, at, nodes[0])
     return {"name": "why-not", "heading": "Why not", "rows": rows, "lines": lines}
+
+
+def _began_at(index: TraceIndex, node: int, attempt: Attempt) -> bool:
+    """Whether an attempt that touches a node is one at this node; a pair is one at both."""
+    if isinstance(attempt, MatchFound) or attempt.parameter_path or index.trace.level.tries_pairs:
+        return True
+    return attempt.refusal.root == node
 
 
 def match_row(index: TraceIndex, entry: Step, match: MatchFound) -> list[str]:

@@ -40,7 +40,11 @@ def test_why_not_says_what_the_trace_has_at_every_node_and_step(name):
             if not at:
                 assert found["rows"] == []
                 continue
-            steps = [one for one in at if attempts_at(every[one], first)] or at
+            mine = [one for one in at if attempts_at(every[one], first)]
+            began = [
+                one for one in mine if any(is_at(every[one], each, *first) for each in attempts_at(every[one], first))
+            ]
+            steps = mine if name == TORCH else began or mine or at
             shown = max((one for one in steps if one <= step.index), default=steps[0])
             rest = ", ".join(str(one) for one in at if one != shown)
             assert found["lines"][0].startswith(f"In step {shown}, ")
@@ -74,6 +78,11 @@ def tells(row, attempt, step, node):
     done = any(one.number == attempt.number or {*attempt.nodes} <= {*one.removed} for one in step.applied)
     fate = f"lost to {lost[0]}: " if lost else "applied" if done or attempt.number in step.copied else "not applied"
     return row[0] == attempt.rule and bool(re.match(f"match {attempt.number}, nodes [^:]*: {fate}", row[1]))
+
+
+def is_at(step, attempt, node):
+    """Whether an attempt that touches a node is a match of it, or began there."""
+    return attempt in step.matches or bool(attempt.parameter_path) or attempt.refusal.root == node
 
 
 def test_why_not_of_a_folded_layer_has_the_near_misses_of_its_members():
