@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from operator import is_
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -130,6 +130,15 @@ def _as_bytes(tensor: Tensor) -> Tensor:
     return tensor.reshape(-1).view(torch.uint8)
 
 
+class Bytes(NamedTuple):
+    """A contiguous tensor on the CPU."""
+
+    dtype: torch.dtype
+    shape: torch.Size
+    address: int
+    num_bytes: int
+
+
 @dataclass(frozen=True, eq=False)
 class Copies(Snapshot):
     """Copies of the tensors of a circuit."""
@@ -139,15 +148,18 @@ class Copies(Snapshot):
 
     def is_current(self) -> bool:
         found = _tensors(self.circuit)
-        if len(found) != len(self.copies) or not all(map(_is_alike, found, self.copies)):
+        if len(found) != len(self.copies):
             return False
-        if self._are_on_cpu:
-            return all(map(_is_equal, found, self.copies))
-        return self._comparison.is_equal(found)
+        if self._on_cpu is not None:
+            return all(map(_has_bytes, found, self._on_cpu))
+        return all(map(_is_alike, found, self.copies)) and self._comparison.is_equal(found)
 
     @cached_property
-    def _are_on_cpu(self) -> bool:
-        return all(one.device.type == "cpu" for one in self.copies)
+    def _on_cpu(self) -> "tuple[Bytes, ...] | None":
+        """What the tensors are, if all are on the CPU."""
+        if any(not one.is_cpu for one in self.copies):
+            return None
+        return tuple([Bytes(one.dtype, one.shape, one.data_ptr(), one.nbytes) for one in self.copies])
 
     @cached_property
     def _comparison(self) -> Comparison:
@@ -194,7 +206,10 @@ def _is_alike(tensor: Tensor, copy: Tensor) -> bool:
     return tensor.dtype is copy.dtype and tensor.shape == copy.shape and tensor.device == copy.device
 
 
-def _is_equal(tensor: Tensor, copy: Tensor) -> bool:
-    """Return whether a tensor on the CPU has the bytes of a contiguous copy."""
-    tensor = tensor.detach().contiguous()  # which is kept until the end
-    return _memcmp(tensor.data_ptr(), copy.data_ptr(), copy.nbytes) == 0
+def _has_bytes(tensor: Tensor, copy: Bytes) -> bool:
+    """Return whether a tensor is on the CPU and has the type, the shape and the bytes of a contiguous copy."""
+    if tensor.dtype is not copy.dtype or tensor.shape != copy.shape or not tensor.is_cpu:
+        return False
+    if not tensor.is_contiguous():
+        tensor = tensor.detach().contiguous()  # which is kept until the end
+    return _memcmp(tensor.data_ptr(), copy.address, copy.num_bytes) == 0
