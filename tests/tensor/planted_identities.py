@@ -49,6 +49,14 @@ TEXTS = {
     "index": "index(x, [ROWS])",
     "every second": "neg(index_select(x, 0, EVEN))",
     "outer": "outer(select(x, 0, 0), select(y, 0, 1))",
+    "broadcast": "add(x, expand(select(y, 0, 0), [4, 4]))",
+    "gates": "s = chunk(x, 2, 1); mul(tanh(s[0]), tanh(s[1]))",
+    # concats and resizes, which are in passes
+    "concat of tanhs": "cat(tanh(x), tanh(y))",
+    "concat of casts": "cat(_to_copy(x, dtype=torch.float32), _to_copy(y, dtype=torch.float32))",
+    "concat of all slices": "exp(cat(slice(x, 0, 0, 2), slice(x, 0, 2, 4)))",
+    "resize": "neg(upsample_nearest2d.vec(reshape(x, [1, 1, 4, 4]), [4, 4], None))",
+    "interpolate": "exp(upsample_bilinear2d.vec(reshape(x, [1, 1, 4, 4]), [4, 4], False, None))",
     # linear algebra
     "inverse and product": "mm(linalg_inv(x), y)",
     "product and inverse": "mm(x, linalg_inv(y))",

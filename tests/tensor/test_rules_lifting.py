@@ -9,7 +9,7 @@ from tests.tensor.rule_checks import check_declined, check_rewrite, tensors
 from tests.tensor.text_form import rewrites
 
 VARIABLES = (
-    tensors(x=(3, 4), y=(3, 4), t=(2, 3, 4), c=(3, 1), v=(4,), w=(4,), p=(4, 4), q=(4, 4), s=(), e=(0, 4))
+    tensors(x=(3, 4), y=(3, 4), t=(2, 3, 4), c=(3, 1), r=(1, 4), v=(4,), w=(4,), p=(4, 4), q=(4, 4), s=(), e=(0, 4))
     | tensors(b=(2, 3, 4), d=(2, 4, 5), n=(5, 4), o=(5,))
     | tensors(torch.float64, g=(4,), k=())
     | tensors(torch.int32, i=(3, 4), j=(3, 4))
@@ -143,6 +143,31 @@ def test_reversed_stacked_and_indexed_tensors(before, after):
     sqrt(pow(h, 2)) -> abs(h)
 """))  # fmt: skip
 def test_comparisons_and_choices_of_equals(before, after):
+    check_rewrite(canonicalize, before, after, VARIABLES)
+
+
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    add(x, expand(v, [3, 4])) -> add(x, v)
+    add(x, tile(r, [3, 1])) -> add(x, r)
+    mul(repeat(v, [3, 1]), x) -> mul(v, x)
+    lt(x, expand(v, [3, 4])) -> lt(x, v)
+    add(expand(r, [3, 4]), expand(c, [3, 4])) -> add(r, c)
+    add(tile(r, [3, 1]), tile(r, [3, 1])) -> add(tile(r, dims=[3, 1]), tile(r, dims=[3, 1]))
+    add(x, tile(s, [3, 4])) -> add(x, tile(s, dims=[3, 4]))
+    mul(expand(v, [3, 4]), g) -> mul(expand(v, size=[3, 4]), g)
+    s = chunk(x, 2, 1); mul(tanh(s[0]), tanh(s[1])) ->
+        mul(slice(*1 -> tanh(x), dim=1, start=0, end=2), slice(*1, dim=1, start=2, end=4))
+    mul(tanh(slice(x, 0, 1, 3)), tanh(slice(x, 0, 0, 1))) ->
+        mul(slice(*1 -> tanh(x), start=1, end=3), slice(*1, start=0, end=1))
+    s = chunk(x, 4, 1); mul(mul(sigmoid(s[0]), sigmoid(s[1])), mul(tanh(s[2]), exp(s[3]))) ->
+        mul(mul(slice(*1 -> sigmoid(slice(x, dim=1, start=0, end=2)), dim=1, start=0, end=1),
+        slice(*1, dim=1, start=1, end=2)), mul(tanh(*2::2 -> chunk(x, chunks=4, dim=1)), exp(*2::3)))
+    mul(tanh(slice(x, 0, 0, 2)), tanh(slice(x, 0, 1, 3))) ->
+        mul(tanh(slice(x, start=0, end=2)), tanh(slice(x, start=1, end=3)))
+    s = chunk(x, 2, 1); mul(mul(tanh(s[0]), tanh(s[1])), s[0]) ->
+        mul(mul(tanh(*1::0 -> chunk(x, chunks=2, dim=1)), tanh(*1::1)), *1::0)
+"""))  # fmt: skip
+def test_repeated_tensors_are_broadcast_and_gates_are_computed_together(before, after):
     check_rewrite(canonicalize, before, after, VARIABLES)
 
 

@@ -13,15 +13,19 @@ from explorer.tensor.facts import (
     BINARY_COMPUTING,
     PARTS,
     UNARY,
+    Slice,
     axes_of,
     axis_of,
     known_tensor,
+    only_user,
+    owned_by,
     read_once,
     reapply,
     replace_with,
     reshape,
     shape_of,
     slice_axis,
+    slice_of,
     without_copy,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
@@ -211,3 +215,69 @@ def outer_to_mul(node: Apply) -> Rewrite:
     left, right = node.inputs
     column = reshape(left, (*shape_of(left), 1))
     return replace_with(node, call(aten.mul.Tensor, column, right))
+
+
+# ---------------------------------------------------------------------- broadcasts and chunks
+
+REPEATS = overloads("expand repeat tile")
+
+
+@canonical.rule((*BINARY, *BINARY_COMPUTING, aten.where.self))
+def broadcast_by_operator(node: Apply) -> Rewrite:
+    """An operator broadcasts its inputs itself: a tensor that only repeats axes of size 1 is read once."""
+    sources = [_repeated(v) for v in node.inputs]
+    if not any(source is not None for source in sources):
+        return False
+    new = [v if source is None else source for v, source in zip(node.inputs, sources, strict=True)]
+    if torch.broadcast_shapes(*(shape_of(v) for v in new)) != shape_of(node.outputs[0]):
+        return Declined("no other input has the shape of the result")
+    return replace_with(node, reapply(node, new))
+
+
+def _repeated(variable: Variable) -> Variable | None:
+    """Return the tensor that a variable repeats along axes of size 1 only, or along new ones."""
+    owner = owned_by(variable, *REPEATS)
+    if owner is None:
+        return None
+    source = owner.inputs[0]
+    missing = len(shape_of(variable)) - len(shape_of(source))
+    kept = zip(shape_of(source), shape_of(variable)[missing:], strict=True)
+    return source if shape_of(source) and all(one in (1, other) for one, other in kept) else None
+
+
+@canonical.rule((aten.tanh.default, aten.sigmoid.default))
+def gate_above_split(node: Apply) -> Rewrite:
+    """The tanh of adjacent parts of a tensor, which nothing else reads, is computed in one operator."""
+    first = slice_of(node.inputs[0])
+    if first is None:
+        return False
+    run = _run_of(node, first)
+    if len(run) < 2:
+        return False
+    start, stop = run[0][0].start, run[-1][0].stop
+    whole = stop - start == shape_of(first.source)[first.axis]
+    gate = reapply(node, [first.source if whole else slice_axis(first.source, first.axis, start, stop)])
+    return {
+        reader.outputs[0]: slice_axis(gate, first.axis, part.start - start, part.stop - start) for part, reader in run
+    }
+
+
+def _run_of(node: Apply, first: Slice) -> list[tuple[Slice, Apply]]:
+    """Return the adjacent slices around one, each with its only reader, which applies the operator of a node."""
+    found: dict[int, tuple[Slice, Apply]] = {}
+    for client, _ in first.source.clients:
+        for variable in client.outputs if client is not None else ():
+            part, reader = slice_of(variable), only_user(variable)
+            if part is None or reader is None or reader.op != node.op or part.source is not first.source:
+                continue
+            if part.axis == first.axis and part.stop > part.start:
+                found.setdefault(part.start, (part, reader))
+    ends = {part.stop: start for start, (part, _) in found.items()}
+    start = first.start
+    while start in ends:
+        start = ends[start]
+    run: list[tuple[Slice, Apply]] = []
+    while start in found:
+        run.append(found[start])
+        start = run[-1][0].stop
+    return run if any(reader is node for _, reader in run) else []
