@@ -203,6 +203,8 @@ def index_to_select(node: Apply) -> Rewrite:
     if rows is None or rows.ndim != 1 or rows.dtype not in (torch.int32, torch.int64) or axis >= len(shape):
         return False
     size = shape[axis]
+    if node.inputs[0].device != node.inputs[1].device:
+        return Declined("the positions are on another device")
     if not rows.numel() or int(rows.min()) < -size or int(rows.max()) >= size:
         return Declined("there are no positions, or some are out of bounds")
     index = Constant(torch.where(rows < 0, rows + size, rows), node.inputs[1].name)
