@@ -50,6 +50,7 @@ TEXTS = {
     "every second": "neg(index_select(x, 0, EVEN))",
     "outer": "outer(select(x, 0, 0), select(y, 0, 1))",
     "broadcast": "add(x, expand(select(y, 0, 0), [4, 4]))",
+    "function of a broadcast": "add(exp(expand(select(y, 0, 0), [4, 4])), x)",
     "gates": "s = chunk(x, 2, 1); mul(tanh(s[0]), tanh(s[1]))",
     # concats and resizes, which are in passes
     "concat of tanhs": "cat(tanh(x), tanh(y))",

@@ -155,6 +155,11 @@ def test_comparisons_and_choices_of_equals(before, after):
     add(tile(r, [3, 1]), tile(r, [3, 1])) -> add(tile(r, dims=[3, 1]), tile(r, dims=[3, 1]))
     add(x, tile(s, [3, 4])) -> add(x, tile(s, dims=[3, 4]))
     mul(expand(v, [3, 4]), g) -> mul(expand(v, size=[3, 4]), g)
+    mm(exp(expand(v, [3, 4])), p) -> mm(expand(exp(v), size=[3, 4]), p)
+    exp(repeat(v, [3, 2])) -> repeat(exp(v), repeats=[3, 2])
+    _to_copy(tile(c, [1, 4]), dtype=torch.float64) -> tile(_to_copy(c, dtype=torch.float64), dims=[1, 4])
+    add(exp(expand(v, [3, 4])), x) -> add(exp(v), x)
+    e1 = expand(v, [3, 4]); mul(exp(e1), sum(e1)) -> mul(exp(*1 -> expand(v, size=[3, 4])), sum(*1))
     s = chunk(x, 2, 1); mul(tanh(s[0]), tanh(s[1])) ->
         mul(slice(*1 -> tanh(x), dim=1, start=0, end=2), slice(*1, dim=1, start=2, end=4))
     mul(tanh(slice(x, 0, 1, 3)), tanh(slice(x, 0, 0, 1))) ->

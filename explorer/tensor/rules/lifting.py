@@ -203,11 +203,10 @@ def index_to_select(node: Apply) -> Rewrite:
     if rows is None or rows.ndim != 1 or rows.dtype not in (torch.int32, torch.int64) or axis >= len(shape):
         return False
     size = shape[axis]
-    if node.inputs[0].device != node.inputs[1].device:
-        return Declined("the positions are on another device")
     if not rows.numel() or int(rows.min()) < -size or int(rows.max()) >= size:
         return Declined("there are no positions, or some are out of bounds")
-    index = Constant(torch.where(rows < 0, rows + size, rows), node.inputs[1].name)
+    positions = torch.where(rows < 0, rows + size, rows)
+    index = Constant(torch.as_tensor(positions, device=node.inputs[0].device), node.inputs[1].name)
     return replace_with(node, call(aten.index_select.default, node.inputs[0], axis, index))
 
 
@@ -245,6 +244,20 @@ def _repeated(variable: Variable) -> Variable | None:
     missing = len(shape_of(variable)) - len(shape_of(source))
     kept = zip(shape_of(source), shape_of(variable)[missing:], strict=True)
     return source if shape_of(source) and all(one in (1, other) for one, other in kept) else None
+
+
+@canonical.rule(UNARY, above=REPEATS)
+def function_before_repeat(node: Apply, above: Apply) -> Rewrite:
+    """A function of a repeated tensor is the repeated function: each number is computed once."""
+    if not 0 < above.inputs[0].tensor_type.size < node.outputs[0].tensor_type.size:
+        return False
+    if not read_once(node.inputs[0]):
+        return Declined("the repeated tensor has other users", above)
+    if not shape_of(above.inputs[0]) and _mixes_dtypes(node):
+        return Declined("a tensor without axes would not decide in which dtype the operator computes", above)
+    if node.op.attributes.get("memory_format") not in (None, torch.preserve_format):
+        return Declined("it requests a memory format", node)
+    return replace_with(node, reapply(above, [reapply(node, [above.inputs[0]])]))
 
 
 @canonical.rule((aten.tanh.default, aten.sigmoid.default))
