@@ -24,6 +24,13 @@ from benchmarks.fallback_times import (
     measure_fallback as measure_fallback,
 )
 from benchmarks.growing_graphs import SHAPES as SHAPES
+from benchmarks.identities import IDENTITY_CASES as IDENTITY_CASES
+from benchmarks.identity_counts import (
+    IdentityCount as IdentityCount,
+    identities_table as identities_table,
+    identities_to_json as identities_to_json,
+    measure_identities as measure_identities,
+)
 from benchmarks.peer import PACKAGE as PACKAGE, peer_is_installed as peer_is_installed
 from benchmarks.program_peaks import (
     ProgramPeak as ProgramPeak,

@@ -238,6 +238,9 @@ def bench_tensor(
             "--growth/--no-growth", help="also time rewriting 1k to 20k operators in several shapes, next to PyTensor"
         ),
     ] = True,
+    identities: Annotated[
+        bool, typer.Option("--identities/--no-identities", help="also count what is left of PyTensor's expressions")
+    ] = True,
     json: JsonOption = None,
 ) -> None:
     """Count and time the operators of folded circuits before and after the default passes, with equal values."""
@@ -246,10 +249,12 @@ def bench_tensor(
     names = tuple(circuits or gallery.names())
     counts: list[b.TensorCounts] = []
     grown: tuple[b.RewriteTime, ...] = ()
+    left: tuple[b.IdentityCount, ...] = ()
     if growth and find_spec("pytensor") is None:
         say_note(b.MISSING_PYTENSOR)
     with progress(notes()) as bar:
-        task = bar.add_task("Measuring", total=len(names) + (len(b.SIZES) * len(b.SHAPES) if growth else 0), note="")
+        more = len(b.SIZES) * len(b.SHAPES) * growth + len(b.IDENTITY_CASES) * identities
+        task = bar.add_task("Measuring", total=len(names) + more, note="")
 
         def tell(name: str) -> None:
             bar.advance(task)
@@ -262,10 +267,14 @@ def bench_tensor(
                 bar.advance(task)
             if growth:
                 grown = b.measure_rewriting(on_run=tell)
+            if identities:
+                left = b.measure_identities(on_run=tell)
     console = results()
     console.print(b.tensor_table(counts))
     if grown:
         console.print(b.rewrite_table(grown))
+    if left:
+        console.print(b.identities_table(left))
     tell_conditions(conditions)
     if json is not None:
-        write_json(json, conditions, b.tensor_to_json(counts, grown))
+        write_json(json, conditions, {**b.tensor_to_json(counts, grown), "identities": b.identities_to_json(left)})

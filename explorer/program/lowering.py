@@ -26,6 +26,7 @@ from explorer.program.ir.results import Result, computes_in_place, results_of
 from explorer.program.ir.types import CPU, BufferType
 from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.storages import OF_STORAGES
 from explorer.tensor.ir.aliasing import destroyed_inputs, destroys
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.schemas import PythonNumber, aten, overloads
@@ -91,8 +92,6 @@ def _way(op: Op, results: tuple[Result | None, ...]) -> Way:
 
 
 AS_STRIDED = aten.as_strided.default
-OF_STORAGES = overloads("as_strided as_strided_copy as_strided_scatter")
-"""Operators with an argument `storage_offset`."""
 
 
 def lower(graph: FunctionGraph, name: str = "") -> Program:

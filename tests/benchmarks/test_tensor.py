@@ -10,6 +10,7 @@ import pytest
 import benchmarks
 from benchmarks import rewrite_times
 from benchmarks.growing_graphs import SHAPES
+from benchmarks.identity_counts import measure_identity
 from benchmarks.rewrite_times import RewriteTime, exponent, our_library, ours, peer_library
 from explorer.errors import UnknownNameError
 from explorer.tensor import FunctionGraph
@@ -136,3 +137,16 @@ def test_a_circuit_is_counted_before_and_after_with_equal_values():
 def test_an_unknown_circuit_is_refused():
     with pytest.raises(UnknownNameError, match="conflict"):
         benchmarks.measure_tensor("no such circuit")
+
+
+def test_expressions_are_counted_next_to_pytensor():
+    texts = {case.text: case for case in benchmarks.IDENTITY_CASES}
+    assert len(texts) == len(benchmarks.IDENTITY_CASES)
+    chosen = ("sum(sum(X, 1), 0)", "log(exp(X) + exp(Y))", "take(exp(X), [2, 0])", "xor(B, B)")
+    counts = [measure_identity(texts[text]) for text in chosen]
+    assert [one.after for one in counts] == [(1, 1), (1, 12), (2, 16), (0, 0)]
+    assert [one.verdict for one in counts] == ["same", "better", "less", "same"]
+    table = text_of(benchmarks.identities_table(counts))
+    assert "4 expressions next to PyTensor: 2 same, 1 better, 1 less" in table
+    assert "take(exp(X), [2, 0])" in table
+    assert benchmarks.identities_to_json(counts)[0]["verdict"] == "same"

@@ -21,6 +21,10 @@ FUNCTIONS = {
         (x.exp() * scale)[2:], scale[:3], (3,), (1,), 2
     ),
     "a part that is copied": lambda x, scale: torch.as_strided_copy((x.exp() * scale)[2:], (3,), (1,), 4),
+    "a part of a concat": lambda x, scale: torch.cat([x * 3, x])[2:4].as_strided((3,), (1,), 7) * scale[:3],
+    "a part that was not written": lambda x, scale: (
+        torch.slice_scatter(x * 3, scale[:2], 0, 4, 6)[:4].as_strided((3,), (1,), 3) * scale[:3]
+    ),
     "the place of the input": lambda x, scale: torch.as_strided_copy((x.exp() * scale)[2:], (3,), (1,)),
 }
 

@@ -14,7 +14,7 @@ from explorer.tensor.rewriting import LocalRewriter, Rewriter, SweepRewriter
 from explorer.tensor.rewriting.rewriters import is_tracked
 from explorer.tensor.rules import canonicalize, optdb, overwrite, specialize, stabilize
 from tests.fuzzing import examples
-from tests.tensor import planted
+from tests.tensor import planted, planted_identities
 from tests.tensor.models import plain_kernels
 from tests.tensor.passes.checking import assert_same_bits, results, special_values
 from tests.tensor.passes.random_programs import random_graph, random_values
@@ -51,6 +51,7 @@ def all_rules():
 
 
 RULES = all_rules()
+PLANTS = planted.PLANTS | planted_identities.PLANTS
 NEVER_CHANGE_A_GRAPH = ["optdb: add_destroy_handler"]
 """It attaches a feature, and that is all."""
 
@@ -118,8 +119,8 @@ def planted_graph(data):
     """Some planted expressions in one graph; one may grow on another."""
     xy = planted.inputs()
     known, outputs = list(xy), []
-    for name in data.draw(st.lists(st.sampled_from(list(planted.PLANTS)), min_size=4, max_size=8)):
-        outputs.append(planted.PLANTS[name](data.draw(st.sampled_from(known)), data.draw(st.sampled_from(known))))
+    for name in data.draw(st.lists(st.sampled_from(list(PLANTS)), min_size=4, max_size=8)):
+        outputs.append(PLANTS[name](data.draw(st.sampled_from(known)), data.draw(st.sampled_from(known))))
         if outputs[-1].type == xy[0].type:
             known.append(outputs[-1])
     return FunctionGraph(xy, list(dict.fromkeys(outputs)))
@@ -135,7 +136,7 @@ def with_plain_kernels_and_pairs():
 def test_every_rule_alone_is_as_exact_as_declared_and_can_be_undone():
     """On each expression all rules are tried that track one of its operators; together they are all rules there are."""
     applied: Counter = Counter()
-    for name, plant in planted.PLANTS.items():
+    for name, plant in PLANTS.items():
         graph = FunctionGraph(xy := planted.inputs(), [plant(*xy)])
         before = applied.total()
         try_all(graph, [random_values(graph, 0), special_values(graph)], applied)

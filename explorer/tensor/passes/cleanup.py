@@ -21,7 +21,7 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.library import regression_op
 from explorer.tensor.ir.ops import Op, apply_op, call
-from explorer.tensor.ir.schemas import aten
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import EquilibriumDB, Rewriter, merge_rewriter
@@ -77,6 +77,31 @@ noop.add(drop_copy, drop_copy_before_sums, drop_alias, drop_same_cast, drop_sing
 def remove_empty_pad(node: Apply) -> Rewrite:
     """Empty padding is a no-op."""
     return without_copy(node, node.inputs[0]) if not any(node.op["pad"]) else False
+
+
+NEAREST = overloads(
+    "upsample_nearest1d.vec upsample_nearest2d.vec upsample_nearest3d.vec",
+    "_upsample_nearest_exact1d.vec _upsample_nearest_exact2d.vec _upsample_nearest_exact3d.vec",
+)
+SMOOTH = overloads("upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec upsample_bicubic2d.vec")
+
+
+@noop.rule(NEAREST, exactness=Exactness.EXACT)
+def resize_to_same_size(node: Apply) -> Rewrite:
+    """Resizing to the same size, by the nearest number, is a no-op."""
+    return without_copy(node, node.inputs[0]) if _keeps_size(node) else False
+
+
+@noop.rule((*NEAREST, *SMOOTH))
+def interpolate_to_same_size(node: Apply) -> Rewrite:
+    """Interpolation to the same size gives all weight to one number, for finite numbers."""
+    return without_copy(node, node.inputs[0], rounding=True) if _keeps_size(node) else False
+
+
+def _keeps_size(node: Apply) -> bool:
+    scales = node.op["scale_factors"]
+    same = node.inputs[0].tensor_type.shape == node.outputs[0].tensor_type.shape
+    return same and (scales is None or all(scale == 1 for scale in scales))
 
 
 @noop.rule([aten.max_pool2d.default], exactness=Exactness.EXACT)

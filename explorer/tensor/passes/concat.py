@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from typing import Literal
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
@@ -95,6 +96,20 @@ def _flatten(node: Apply, axis: int) -> list[Variable]:
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
 def concat_of_all_slices(node: Apply) -> Rewrite:
     """A concat of all slices of a tensor in order is that tensor."""
+    source = _all_slices(node)
+    return without_copy(node, source) if isinstance(source, Variable) else source
+
+
+@concat_nodes.rule(CAT)
+def concat_of_all_slices_before_sums(node: Apply) -> Rewrite:
+    """Remove a concat of all slices even where later operators may then round in another order."""
+    source = _all_slices(node)
+    found = without_copy(node, source, rounding=True) if isinstance(source, Variable) else False
+    return False if isinstance(found, Declined) else found  # concat_of_all_slices reports why
+
+
+def _all_slices(node: Apply) -> Variable | Declined | Literal[False]:
+    """Return the tensor of which a concat has all slices in order; or why not."""
     axis = cat_axis(node)
     parts = [slice_of(v) for v in node.inputs]
     first = parts[0]
@@ -105,7 +120,7 @@ def concat_of_all_slices(node: Apply) -> Rewrite:
         return False
     if not _consecutive(whole) or first.start != 0 or whole[-1].stop != shape_of(first.source)[axis]:
         return Declined("the slices do not cover the tensor in order", node)
-    return without_copy(node, first.source)
+    return first.source
 
 
 @concat_nodes.rule(CAT)

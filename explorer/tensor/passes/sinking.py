@@ -8,6 +8,7 @@ reshapes move below conversions of quantization too, and transposes of quantized
 from collections.abc import Sequence
 
 import torch
+from torch._ops import OpOverload
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
@@ -26,6 +27,7 @@ from explorer.tensor.facts import (
     clip,
     clip_bounds,
     constant_like,
+    have_dtype_of,
     inverse,
     keeps_bits,
     known_tensor,
@@ -260,17 +262,34 @@ def clip_below_relu(node: Apply, above: Apply) -> Rewrite:
     return replace_with(node, call(aten.hardtanh.default, relu, low, high))  # has no gradient on its bounds
 
 
+CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
+
+
 @sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
 def relu_below_concat(node: Apply) -> Rewrite:
-    """Equal relus or clips of all inputs of a concat are one of the concat."""
-    above = [owned_by(v, *RELUS, *CLIPS) for v in node.inputs]
+    """Equal relus, clips, casts or conversions of all inputs of a concat are one of the concat."""
+    return _below_concat(node, (*RELUS, *CLIPS, aten._to_copy.default, *CONVERSIONS))
+
+
+@sink_code.rule([aten.cat.default])
+def gate_below_concat(node: Apply) -> Rewrite:
+    """The tanh or sigmoid of all inputs of a concat is that of the concat."""
+    return _below_concat(node, (aten.tanh.default, aten.sigmoid.default))
+
+
+def _below_concat(node: Apply, targets: Sequence[OpOverload]) -> Rewrite:
+    above = [owned_by(v, *targets) for v in node.inputs]
     first = above[0]
     if len(above) < 2 or first is None or any(found is None or found.op != first.op for found in above):
         return False
     if not all(read_once(v) for v in node.inputs):
-        return Declined("one of the relus has other users", node)
-    whole = reapply(node, [found.inputs[0] for found in above if found is not None])
-    return replace_with(node, apply_op(first.op, [whole], first.location).outputs[0])
+        return Declined(f"the {first.op.name} of one of the inputs has other users", node)
+    sources = [found.inputs[0] for found in above if found is not None]
+    if not have_dtype_of(*sources):
+        return Declined("the inputs have different dtypes", node)
+    if first.op.attributes.get("memory_format") not in (None, torch.preserve_format):
+        return Declined("it requests a memory format", first)
+    return replace_with(node, apply_op(first.op, [reapply(node, sources)], first.location).outputs[0])
 
 
 @sink_code.rule([aten.slice.Tensor])
@@ -284,9 +303,6 @@ def batch_norm_below_slice(node: Apply) -> Rewrite:
     if only_user(node.inputs[0]) is not node:
         return Declined("the batch norm has other users", old.node)
     return replace_with(node, batch_norm_on(old, reapply(node, [old.input]), old.axis))
-
-
-CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
 
 
 def _keep_only_such_users(variable: Variable, node: Apply) -> bool:

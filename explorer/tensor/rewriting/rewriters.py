@@ -15,6 +15,7 @@ from explorer.tensor.facts import depends_on_strides, owned_by, read_once
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Rewrite
+from explorer.tensor.graph.storages import KeepStorages
 from explorer.tensor.graph.strides import KeepStrides
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.variables import Apply, Variable
@@ -129,6 +130,7 @@ class Rewriter(Described):
     def run_on(self, graph: FunctionGraph) -> Profile:
         """Do the same within the current step of the record."""
         graph.attach_feature(KeepStrides())
+        graph.attach_feature(KeepStorages())
         self.add_requirements(graph)
         return self.apply(graph) or Profile()
 

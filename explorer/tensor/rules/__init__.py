@@ -3,11 +3,17 @@
 from explorer.tensor.rules import (
     algebra as algebra,
     casts as casts,
+    choices as choices,
     constants as constants,
     elementary as elementary,
     exp_log as exp_log,
     fused as fused,
+    lifting as lifting,
+    linalg as linalg,
+    reductions as reductions,
+    stability as stability,
     views as views,
+    writes as writes,
 )
 from explorer.tensor.rules.families import (
     RuleFamily as RuleFamily,

@@ -61,6 +61,13 @@ def make_constant(node: Apply) -> Rewrite:
     return _too_large(node) or [_constant(node.op.run([])[0], node.outputs[0], "")]
 
 
+@node_rewriter(FULLS)
+def fill_like(node: Apply) -> Rewrite:
+    """A tensor filled with one number in the shape of another one is a constant; it may have other strides."""
+    number = splat_number(node.outputs[0]) if node.inputs else None
+    return False if number is None else [full_like(node.outputs[0], number)]
+
+
 def _too_large(node: Apply) -> Declined | None:
     taken = sum(v.type.size_bytes for v in node.outputs if isinstance(v.type, TensorType))
     given = sum(v.tensor_type.size_bytes for v in node.inputs)
@@ -93,5 +100,10 @@ def _name(node: Apply, constants: list[Constant]) -> str:
     return f"{names[0].removesuffix(MOVED)}{MOVED if node.op.name in MOVES_DATA else '.' + node.op.name.strip('_')}"
 
 
-for rule, label in ((evaluate_constant, "constant_evaluation"), (make_constant, "constant_making")):
-    canonicalize.register(label, in2out(rule), "fast_run", "fast_compile", "exact")
+CONSTANT_RULES = {
+    "constant_evaluation": evaluate_constant,
+    "constant_making": make_constant,
+    "constant_filling": fill_like,
+}
+for label, rule in CONSTANT_RULES.items():
+    canonicalize.register(label, in2out(rule), "fast_run", "fast_compile", rule.exactness.value)

@@ -125,18 +125,6 @@ def drop_first_power(node: Apply) -> Rewrite:
     return replace_with(node, node.inputs[0]) if exponent == 1 else False
 
 
-@canonical.rule([aten.eq.Tensor, aten.ne.Tensor], exactness=EXACT)
-def compare_with_itself(node: Apply) -> Rewrite:
-    """An integer equals itself; a float does not if it is NaN."""
-    left, right = node.inputs
-    if left is not right:
-        return False
-    kind = left.tensor_type.dtype
-    if kind.is_floating_point or kind.is_complex:
-        return Declined("it tests for NaN")
-    return replace_with(node, full_like(node.outputs[0], node.op.target is aten.eq.Tensor))
-
-
 @canonical.rule(
     [aten.bitwise_and.Tensor, aten.logical_and.default, aten.bitwise_or.Tensor, aten.logical_or.default],
     exactness=EXACT,

@@ -67,9 +67,9 @@ special.pattern(
 )
 
 
-@special.rule([aten.mul.Tensor])
+@special.rule([aten.mul.Tensor, aten.div.Tensor])
 def mul_of_exps(node: Apply) -> Rewrite:
-    """exp(x) * exp(y) is exp(x + y): one exp instead of two."""
+    """exp(x) * exp(y) is exp(x + y), and exp(x) / exp(y) is exp(x - y): one exp instead of two."""
     powers = [_inner(source, node, aten.exp.default) for source in node.inputs]
     left, right = powers
     if left is None or right is None or left is right:
@@ -79,7 +79,8 @@ def mul_of_exps(node: Apply) -> Rewrite:
         return Declined("one factor is broadcast, and the sum would not be")
     if not have_dtype_of(node.outputs[0], *left.inputs, *right.inputs):
         return Declined("the dtypes differ")
-    total = call(aten.add.Tensor, left.inputs[0], right.inputs[0])
+    target = aten.add.Tensor if node.op.target is aten.mul.Tensor else aten.sub.Tensor
+    total = call(target, left.inputs[0], right.inputs[0])
     return replace_with(node, call(aten.exp.default, total))
 
 

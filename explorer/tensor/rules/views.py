@@ -176,7 +176,7 @@ def drop_single_cat(node: Apply) -> Rewrite:
 
 @canonical.rule([aten.index_select.default], exactness=EXACT)
 def select_a_range(node: Apply) -> Rewrite:
-    """Selecting all positions in order is the input; selecting a range of them is a slice, which does not copy."""
+    """Selecting all positions in order is the input; evenly spaced ones are a slice, which does not copy."""
     found = _range(node)
     return False if found is None else without_copy(node, found)
 
@@ -190,15 +190,18 @@ def select_a_range_before_sums(node: Apply) -> Rewrite:
 
 
 def _range(node: Apply) -> Variable | None:
-    """Return the input of a selection of consecutive positions, or a slice of it; None for another selection."""
+    """Return the input of a selection of evenly spaced positions, or a slice of it; None for another selection."""
     source, index = node.inputs
     rows = _rows(index)
-    if not rows or not shape_of(source) or rows != list(range(rows[0], rows[0] + len(rows))):
+    if not rows or not shape_of(source):
+        return None
+    step = rows[1] - rows[0] if len(rows) > 1 else 1
+    if step < 1 or rows != list(range(rows[0], rows[-1] + 1, step)):
         return None
     dim = node.op["dim"]
     if len(rows) == shape_of(source)[dim]:
         return source
-    return call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows))
+    return call(aten.slice.Tensor, source, dim, rows[0], rows[-1] + 1, step)
 
 
 @canonical.rule([aten.index_select.default], above=[aten.index_select.default], exactness=EXACT)

@@ -104,3 +104,25 @@ def test_a_concat_that_converts_its_inputs_is_not_split(dtype):
     graph = FunctionGraph([x, n], [expression("slice(cat(x, n), 0, 2, 4)", {"x": x, "n": n})])
     run(graph, "EliminateConcatSlice")
     assert ops(graph) == ["cat", "slice"]
+
+
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    cat(tanh(x), tanh(y), dim=1) -> tanh(cat(x, y, dim=1))
+    cat(sigmoid(p), sigmoid(q), sigmoid(p)) -> sigmoid(cat(p, q, p))
+    cat(sigmoid(p), tanh(q)) -> cat(sigmoid(p), tanh(q))
+    cat(exp(p), exp(q)) -> cat(exp(p), exp(q))
+    cat(_to_copy(p, dtype=torch.float16), _to_copy(q, dtype=torch.float16)) -> _to_copy(cat(p, q), dtype=torch.float16)
+    cat(_to_copy(p, dtype=torch.float16), _to_copy(i, dtype=torch.float16))
+        -> cat(_to_copy(p, dtype=torch.float16), _to_copy(i, dtype=torch.float16))
+    cat(relu(p), relu(q)) -> relu(cat(p, q))
+"""))  # fmt: skip
+def test_equal_functions_and_casts_move_below_a_concat(before, after):
+    check_pass("SinkCode", before, after, SHAPES | {"i": "i32[1, 2, 4]".replace(" ", "")})
+
+
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    exp(cat(slice(x, 1, 0, 1), slice(x, 1, 1, 3), dim=1)) -> exp(x)
+    tanh(cat(slice(x, 2, 0, 1), slice(x, 2, 1, 4), dim=2)) -> tanh(x)
+"""))  # fmt: skip
+def test_a_concat_of_all_slices_of_an_input_is_removed_before_functions(before, after, dtype):
+    check_pass("OptimizeConcatNodes", before, after, SHAPES, dtype)

@@ -139,7 +139,7 @@ def test_padding_and_repeating_follow_their_axes(before, after, dtype):
 def test_relus_of_all_inputs_move_below_a_concat(dtype):
     check_pass("SinkCode", "cat(relu(x), relu(y), dim=1)", "relu(cat(x, y, dim=1))", SHAPES, dtype)
     other = "r = relu(x); [cat(r, relu(y), dim=1), r]"
-    check_reason("SinkCode", other, "one of the relus has other users", SHAPES, dtype)
+    check_reason("SinkCode", other, "the relu of one of the inputs has other users", SHAPES, dtype)
 
 
 def test_a_clip_moves_below_a_relu(dtype):

@@ -248,6 +248,23 @@ def test_nested_conversions_are_merged_if_lossless(before, after):
     check_pass("OptimizeConversions", before, after, SHAPES)
 
 
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    exp(upsample_nearest2d.vec(p, [2, 3], None)) -> exp(p)
+    exp(_upsample_nearest_exact2d.vec(p, None, [1.0, 1.0])) -> exp(p)
+    exp(upsample_bilinear2d.vec(p, [2, 3], False, None)) -> exp(p)
+    exp(upsample_bilinear2d.vec(p, [2, 3], True, None)) -> exp(p)
+    exp(upsample_bicubic2d.vec(p, [2, 3], False, None)) -> exp(p)
+    upsample_bilinear2d.vec(p, [2, 3], False, None)
+        -> upsample_bilinear2d(p, output_size=[2, 3], align_corners=False, scale_factors=None)
+    exp(upsample_nearest2d.vec(p, None, [1.1, 1.1]))
+        -> exp(upsample_nearest2d(p, output_size=None, scale_factors=[1.1, 1.1]))
+    exp(upsample_nearest2d.vec(p, [2, 4], None))
+        -> exp(upsample_nearest2d(p, output_size=[2, 4], scale_factors=None))
+"""))  # fmt: skip
+def test_a_resize_to_the_same_size_is_removed(before, after):
+    check_pass("EliminateNoop", before, after, {"p": (1, 2, 2, 3)})
+
+
 # ---------------------------------------------------------------------- constants
 
 
