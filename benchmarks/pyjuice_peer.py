@@ -141,8 +141,9 @@ def _build(juice: Any, one: Vector, made: Mapping[Vector, Any]) -> Any:
             nodes = juice.inputs(variable, dist=distribution, **blocks)
             nodes.set_params(probs.float().reshape(-1).clone())  # which normalizes its argument
             return nodes
-        case Product(factors):
-            return juice.multiply(*(made[factor] for factor in factors))
+        case Product(factors, is_kronecker):
+            edges = {"edge_ids": one.units_read, "sparse_edges": True} if is_kronecker else {}
+            return juice.multiply(*(made[factor] for factor in factors), **edges)
         case WeightedSum(products, weight):
             return juice.summate(*(made[product] for product in products), params=weight.float(), **blocks)
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks import pyjuice_command, pyjuice_peer
 from benchmarks.cases import get_case
-from benchmarks.pyjuice_cases import HiddenTreeCase, neighbour_tree, random_rows
+from benchmarks.pyjuice_cases import HiddenTreeCase, get_pyjuice_case, neighbour_tree, random_rows
 from benchmarks.pyjuice_command import pyjuice_notes, pyjuice_table, rows_to_json
 from benchmarks.pyjuice_peer import MISSING_PYJUICE, PYJUICE, PYJUICE_INSTALL, build_nodes, measure_pyjuice
 from benchmarks.pyjuice_structure import Categorical, Product, WeightedSum, structure_of
@@ -23,7 +23,7 @@ TREE = HiddenTreeCase("tree", 4, side=4, num_categories=5)
 
 
 def small(name):
-    return replace(get_case(name), shape=(1, 5, 4), num_units=4, batch_size=8, num_categories=5)
+    return replace(get_pyjuice_case(name), shape=(1, 5, 4), num_units=4, batch_size=8, num_categories=5)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def no_pyjuice(monkeypatch):
 
 
 @pytest.mark.parametrize("fold_inputs", [False, True])
-@pytest.mark.parametrize("case", [small("L1"), small("L2"), small("L6"), TREE], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*map(small, ("L1", "L2", "L4", "L6", "PD-16")), TREE], ids=lambda case: case.name)
 def test_the_structure_has_the_values_of_the_circuit(case, fold_inputs):
     source = case.circuit()
     circuit = TorchCompiler(optimize=False, fold=False).compile(source).double()
@@ -44,6 +44,7 @@ def test_the_structure_has_the_values_of_the_circuit(case, fold_inputs):
     for one in structure.vectors:
         if isinstance(one, Product):
             assert all(isinstance(factor, Categorical | WeightedSum) for factor in one.factors)
+            assert one.units_read.shape == (one.num_units, len(one.factors))
             assert len({factor.num_units for factor in one.factors}) == 1
 
 
@@ -97,6 +98,17 @@ def test_blocks_have_as_many_units_as_a_layer():
     assert (name, len(given), keywords["num_node_blocks"], keywords["block_size"]) == ("summate", 2, 1, 1)
     assert {keywords["block_size"] for name, _, keywords in calls[:-1] if name != "multiply"} == {4}
     torch.testing.assert_close(keywords["params"].sum(), torch.tensor(1.0))
+
+
+def test_a_kronecker_product_names_the_units_that_it_reads():
+    source = small("L4").circuit()
+    values = TorchCompiler(optimize=False, fold=False).compile(source)
+    one = next(one for one in structure_of(source, values, fold_inputs=False).vectors if isinstance(one, Product))
+    calls = []
+    juice = SimpleNamespace(multiply=lambda *_, **given: calls.append(given))
+    pyjuice_peer._build(juice, one, dict.fromkeys(one.factors))
+    assert calls[0]["sparse_edges"]
+    assert calls[0]["edge_ids"].tolist()[:5] == [[0, 0], [0, 1], [0, 2], [0, 3], [1, 0]]
 
 
 def test_our_backends_are_measured_without_the_peer(no_pyjuice):
