@@ -1,5 +1,6 @@
 """The comparison with PyJuice, without PyJuice and CUDA: equal values, and notes on what is missing."""
 
+import json
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,10 +9,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from benchmarks import pyjuice_command, pyjuice_peer
+from benchmarks import pyjuice_command, pyjuice_em, pyjuice_peer
 from benchmarks.cases import get_case
 from benchmarks.pyjuice_cases import HiddenTreeCase, get_pyjuice_case, neighbour_tree, random_rows
 from benchmarks.pyjuice_command import pyjuice_notes, pyjuice_table, rows_to_json
+from benchmarks.pyjuice_em import EM, measure_em
 from benchmarks.pyjuice_peer import MISSING_PYJUICE, PYJUICE, PYJUICE_INSTALL, build_nodes, measure_pyjuice
 from benchmarks.pyjuice_structure import Categorical, Product, WeightedSum, structure_of
 from explorer.app.cli import app
@@ -109,6 +111,32 @@ def test_a_kronecker_product_names_the_units_that_it_reads():
     pyjuice_peer._build(juice, one, dict.fromkeys(one.factors))
     assert calls[0]["sparse_edges"]
     assert calls[0]["edge_ids"].tolist()[:5] == [[0, 0], [0, 1], [0, 2], [0, 3], [1, 0]]
+
+
+@pytest.mark.parametrize("case", [small("L1"), TREE], ids=lambda case: case.name)
+def test_steps_of_em_start_from_equal_values(case, no_pyjuice):
+    (row,) = measure_em(case, [8], 2, device="cpu")
+    assert row.ours == (EM, "native, gradients")
+    assert row.differences[EM][0] < 1e-5  # float32 next to double precision
+    assert row.best_peer is None
+    assert "EM step" in text_of(pyjuice_table(row))
+
+
+def test_an_entrant_that_fails_is_absent_and_the_others_are_measured(no_pyjuice, monkeypatch):
+    monkeypatch.setattr(pyjuice_em, "GRADIENTS", {"cpu": "triton"})
+    (row,) = measure_em(TREE, [8], 1, device="cpu")
+    assert row.ours == (EM,)
+    assert "LoweringError" in row.absent["triton, gradients"]
+
+
+def test_the_command_writes_each_case(no_pyjuice, tmp_path, monkeypatch):
+    monkeypatch.setattr(pyjuice_command, "get_pyjuice_case", lambda name: TREE)
+    file = tmp_path / "em.json"
+    given = ["tree", "--device", "cpu", "--em", "--batch", "4", "--repeats", "1", "--json", str(file)]
+    result = CliRunner().invoke(app, ["bench", "pyjuice", *given])
+    assert result.exit_code == 0, result.output
+    [row] = json.loads(file.read_text())["statistics"]["rows"]
+    assert (row["case"], row["is_em"]) == ("tree", True)
 
 
 def test_our_backends_are_measured_without_the_peer(no_pyjuice):
