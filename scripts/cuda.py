@@ -22,7 +22,7 @@ from time import monotonic
 from typing import Any
 
 from scripts.cuda_environment import CHECKOUT, Environment, EnvironmentMissingError, describe, prepare
-from scripts.cuda_tables import SUMMARY, TABLES, tables_of
+from scripts.cuda_tables import SUMMARY, TABLES, WANTED_MS, tables_of
 
 RESULTS, REHEARSALS = CHECKOUT / "benchmarks" / "results", CHECKOUT / "build" / "rehearsals"
 BUDGET_S = 480
@@ -39,7 +39,11 @@ CASES = ("L1", "L7", "L4", "L2", "L3", "L6", "L5")
 QUICK = ("triton", "parameters compared", "layers", "libcirkit")
 """The entrants that Inductor does not compile."""
 WATCHED = ("digits", "digits:train")
-CACHES = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "1", "TORCHINDUCTOR_AUTOGRAD_CACHE": "1"}
+INDUCTOR = {
+    "TORCHINDUCTOR_FX_GRAPH_CACHE": "1",
+    "TORCHINDUCTOR_AUTOGRAD_CACHE": "1",
+    "TORCHINDUCTOR_COMPILE_THREADS": "4",  # of each of up to 14 processes, which need memory
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,38 +87,44 @@ def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool) ->
     def suite(name: str, chosen: Sequence[str], kind: str, budget_s: float, *more: str) -> Part:
         where = ("--device", device, *(("--threads", "1") if is_rehearsal else ()))
         command = ("-m", "explorer", "bench", "suite", *chosen, *where, *kinds[kind], *more, "--json", "{file}")
-        return Part(name, command, budget_s, variables=CACHES)
+        return Part(name, command, budget_s, variables=INDUCTOR)
 
     def test(name: str, files: Sequence[str], *more: str) -> Part:
         parallel = ("-n", str(max(1, min(8, num_cpus // 2))), "--dist", "worksteal") if has_xdist else ()
         releases = ("-W", "default::DeprecationWarning", "-W", "default::FutureWarning")  # of any installed packages
-        command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *releases, *parallel, *more, *files)
+        command = ("-m", "pytest", "-v", "-p", "no:cacheprovider", *releases, *parallel, *more, *files)
         return Part(name, (*command, "--junitxml", "{file}"), 120, ".xml")
 
     def pyjuice(name: str, chosen: Sequence[str], *more: str) -> Part:
         batch = "4" if is_rehearsal else "256"
         command = ("-m", "explorer", "bench", "pyjuice", *chosen, "--device", device, "--batch", batch)
-        return Part(name, (*command, *(repeats or ("--repeats", "20")), *more, "--json", "{file}"), 60)
+        return Part(name, (*command, *(repeats or ("--repeats", "20")), *more, "--json", "{file}"), 70)
 
     def recorded(circuit: str, *more: str) -> Part:
         command = ("-m", "explorer", "time", circuit, "--device", "cpu" if is_rehearsal else "both", *more)
         seconds = "0.2" if is_rehearsal else "4"
         return Part(f"recorded-{circuit}", (*command, "--seconds", seconds, "--json", "{file}"), 50, ".timing.json")
 
-    rivals = {f"rivals-{kind}-{case}": (case, kind) for kind in kinds for case in cases}
+    rivals = {
+        f"rivals-{kind}-{case}": suite(f"rivals-{kind}-{case}", (case,), kind, 45, *repeats)
+        for kind in kinds
+        for case in cases
+    }
+    compiling = [
+        suite(f"compile-{kind}-{case}", (case,), kind, 120, "--repeats", "1") for kind in kinds for case in cases
+    ]
+    first = rivals.keys() & {f"rivals-forward-{case}" for case in WANTED_MS}
     only = [word for name in QUICK for word in ("--only", name)]
     kernels = ("tests/runtime/test_triton.py", "tests/runtime/test_triton_training.py")
     elsewhere = ("tests/bench/test_step_times.py", "tests/benchmarks/test_suite.py", "tests/learning/test_methods.py")
     watch = ("-m", "explorer", "bench", "watch", "--device", device)
     trees = ("L1",) if is_rehearsal else ("L1", "HCLT-128", "L4", "PD-16", "HCLT-512", "PD-64")
     return [
-        (
-            test("tests-runtime", ("tests/runtime/test_work.py",) if is_rehearsal else kernels),
-            *(suite(f"compile-{name}", (case,), kind, 120, "--repeats", "1") for name, (case, kind) in rivals.items()),
-        ),
+        (test("tests-runtime", ("tests/runtime/test_work.py",) if is_rehearsal else kernels), *compiling),
         (suite("suite-forward", cases, "forward", 60, *repeats, *only),),
         (suite("suite-training", cases, "training", 60, *repeats, *only),),
         (pyjuice("pyjuice-forward", trees),),
+        *((part,) for name, part in rivals.items() if name in first),
         (pyjuice("pyjuice-em", trees[:4], "--em"),),
         (recorded("digits", "--modes", "--layers", "--sweep", "--backends"),),
         (
@@ -122,7 +132,7 @@ def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool) ->
                 "watch", (*watch, *(("kronecker",) if is_rehearsal else (*WATCHED, "--build")), "--json", "{file}"), 60
             ),
         ),
-        *((suite(name, (case,), kind, 45, *repeats),) for name, (case, kind) in rivals.items()),
+        *((part,) for name, part in rivals.items() if name not in first),
         (test("tests-others", elsewhere, "-m", "cuda"),),
         (recorded("mnist", "--steps", "-1", "--layers", "--sweep", "--backends"),),
     ]

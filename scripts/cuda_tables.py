@@ -88,7 +88,12 @@ def suite_tables(folder: Path, parts: Mapping[str, Mapping[str, Any]]) -> list[s
             continue
         what = "Training step" if training else "Forward"
         names = dict.fromkeys(name for row in rows.values() for name in row["milliseconds"])
-        times = [(name, *(_number(row["milliseconds"].get(name)) for row in rows.values())) for name in names]
+        times: list[Cells] = []
+        for name in names:
+            times.append((name, *(_number(row["milliseconds"].get(name)) for row in rows.values())))
+            on_device = [row.get("device_milliseconds", {}).get(name) for row in rows.values()]
+            if any(on_device):
+                times.append(("of that on the device", *map(_number, on_device)))
         if not training and rows.keys() & WANTED_MS.keys():
             times.insert(0, ("wanted of triton", *(_number(WANTED_MS.get(case)) for case in rows)))
         found.append(table(f"{what}, milliseconds", ("", *rows), times))

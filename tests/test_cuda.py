@@ -81,12 +81,13 @@ def test_parts_of_a_stage_run_at_the_same_time(tmp_path):
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_what_matters_most_comes_first(device):
-    found = [one for stage in stages(device, ("L1", "L7"), 16, has_xdist=True) for one in stage]
+    found = [one for stage in stages(device, ("L1", "L7", "L2"), 16, has_xdist=True) for one in stage]
     names = [one.name for one in found]
     assert len(set(names)) == len(names)
     alone = [name for name in names if not name.startswith("compile-")]
-    assert alone[:5] == ["tests-runtime", "suite-forward", "suite-training", "pyjuice-forward", "pyjuice-em"]
-    assert alone[7:11] == [f"rivals-{kind}-{case}" for kind in ("forward", "training") for case in ("L1", "L7")]
+    assert alone[:4] == ["tests-runtime", "suite-forward", "suite-training", "pyjuice-forward"]
+    assert alone[4:7] == ["rivals-forward-L1", "rivals-forward-L7", "pyjuice-em"]
+    assert alone[-5:-2] == ["rivals-training-L1", "rivals-training-L7", "rivals-training-L2"]
     assert all("{file}" in one.command for one in found)
     assert all(one.budget_s <= 120 for one in found)
     places = {one.command[one.command.index("--device") + 1] for one in found if "--device" in one.command}
@@ -125,6 +126,7 @@ def suite_row(case: str, training: bool, **milliseconds: float) -> dict[str, obj
         "case": case,
         "training": training,
         "milliseconds": milliseconds,
+        "device_milliseconds": {"triton": milliseconds["triton"] / 4},
         "times_as_fast": {"triton": {"libcirkit": milliseconds["libcirkit"] / milliseconds["triton"]}},
         "absent": {"native": "it runs on the CPU"},
         "refused": "",
@@ -187,7 +189,7 @@ def test_results_become_tables(tmp_path, capsys):
         "Not installed: pyjuice (the package index cannot be reached).",
         "| tests-runtime | 1 | 1 | 1 | other |",
         "| wanted of triton | 0.12 |",
-        "| triton | 0.2 |",
+        "| triton | 0.2 |\n| of that on the device | 0.05 |\n| libcirkit | 1.6 |",
         "| triton against libcirkit | 8 | 8 |",
         "- L1: native: it runs on the CPU",
         "| L1 | 256 | triton | 0.1 | torch 1 | bf16 | 0.2 | 0.02 | 2 | TF32, CUDA graph | 0.25 | 0.001 | 2.5 |  |",
