@@ -265,6 +265,19 @@ class NativeBackwardCall(ctypes.Structure):
     changed: Integer  # logits have changed since the forward pass
 
 
+@record
+class NativeComparisonCall(ctypes.Structure):
+    """Pieces of memory that are compared with copies; each thread has an equal part of every piece."""
+
+    pieces: Annotated[int, "const char* const*"]
+    copies: Annotated[int, "const char* const*"]
+    sizes: Integers  # in bytes
+    num_pieces: Integer
+    num_threads: Integer
+    next_thread: Integer  # so far, as the next one
+    differs: Integer  # a byte differs
+
+
 RECORDS: Sequence[type[ctypes.Structure]] = (
     NativeOperand,
     NativeKernelCall,
@@ -277,6 +290,7 @@ RECORDS: Sequence[type[ctypes.Structure]] = (
     NativeKeptTile,
     NativeForwardCall,
     NativeBackwardCall,
+    NativeComparisonCall,
 )
 """Each after those that it names. Their names in C++ have no `Native`."""
 
