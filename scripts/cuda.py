@@ -118,20 +118,21 @@ def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool) ->
     kernels = ("tests/runtime/test_triton.py", "tests/runtime/test_triton_training.py")
     elsewhere = ("tests/bench/test_step_times.py", "tests/benchmarks/test_suite.py", "tests/learning/test_methods.py")
     watch = ("-m", "explorer", "bench", "watch", "--device", device)
+    models = ("kronecker",) if is_rehearsal else (*WATCHED, "--build")
     trees = ("L1",) if is_rehearsal else ("L1", "HCLT-128", "L4", "PD-16", "HCLT-512", "PD-64")
     return [
-        (test("tests-runtime", ("tests/runtime/test_work.py",) if is_rehearsal else kernels), *compiling),
+        (
+            test("tests-runtime", ("tests/runtime/test_work.py",) if is_rehearsal else kernels),
+            Part("watch-self-test", ("-m", "explorer", "watch", "--self-test"), 90, ending=""),
+            *compiling,
+        ),
         (suite("suite-forward", cases, "forward", 60, *repeats, *only),),
         (suite("suite-training", cases, "training", 60, *repeats, *only),),
         (pyjuice("pyjuice-forward", trees),),
         *((part,) for name, part in rivals.items() if name in first),
         (pyjuice("pyjuice-em", trees[:4], "--em"),),
         (recorded("digits", "--modes", "--layers", "--sweep", "--backends"),),
-        (
-            Part(
-                "watch", (*watch, *(("kronecker",) if is_rehearsal else (*WATCHED, "--build")), "--json", "{file}"), 60
-            ),
-        ),
+        (Part("watch", (*watch, *models, "--json", "{file}"), 100 if is_rehearsal else 60),),
         *((part,) for name, part in rivals.items() if name not in first),
         (test("tests-others", elsewhere, "-m", "cuda"),),
         (recorded("mnist", "--steps", "-1", "--layers", "--sweep", "--backends"),),

@@ -35,9 +35,8 @@ def heading(summary: Mapping[str, Any]) -> str:
     """Return the device, the versions, the date, and what is not installed."""
     machine, versions = summary["machine"], summary["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items())
-    lines = [
-        f"{machine['device']} ({machine['cpus']} processors); {known}; {summary['date']}, commit {summary['commit']}."
-    ]
+    when = ", commit ".join(filter(None, (summary["date"], summary["commit"])))
+    lines = [f"{machine['device']} ({machine['cpus']} processors); {known}; {when}."]
     lines.append(f"{summary.get('seconds', 0):.0f} of {summary['budget_s']:.0f} s.")
     missing = [f"{name} ({reason})" for name, reason in summary["not_installed"].items()]
     return " ".join([*lines, *([f"Not installed: {', '.join(missing)}."] if missing else [])])
@@ -139,7 +138,7 @@ def pyjuice_tables(folder: Path, parts: Mapping[str, Mapping[str, Any]]) -> list
             rows.append((*cells, _cell("; ".join(f"{name}: {why}" for name, why in row["absent"].items()))))
         columns = ("case", "rows", "ours", "ms", "others of ours, ms")
         for what in ("fastest of PyJuice", "fastest in TF32"):
-            columns = (*columns, what, "ms", "nats off", "ours is times as fast")
+            columns = (*columns, what, "ms", "nats off", "ours, times as fast")
         found.append(table(f"PyJuice, {title}", (*columns, "absent"), rows))
     return found
 
