@@ -163,3 +163,39 @@ def test_the_command_says_how_to_install_it(no_pyjuice, monkeypatch):
     assert PYJUICE_INSTALL in MISSING_PYJUICE
     assert PYJUICE_INSTALL in " ".join(result.output.split())
     assert "there is none" in result.output
+
+
+def test_steps_of_the_peer_run_in_each_mode_from_its_first_values(monkeypatch):
+    """A circuit of PyJuice, replaced by one whose steps halve its parameter."""
+    calls = []
+
+    class Compiled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.params = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+
+        def forward(self, x, **given):
+            calls.append(("forward", given))
+            return self.params.expand(len(x), 1)
+
+        def backward(self, x, **given):
+            calls.append(("backward", given))
+
+        def mini_batch_em(self, step_size, pseudocount):
+            self.params.mul_(0.5)
+
+    juice = SimpleNamespace(compile=lambda *_, **__: Compiled())
+    monkeypatch.setattr(pyjuice_peer, "import_pyjuice", lambda: juice)
+    monkeypatch.setattr(pyjuice_peer, "build_nodes", lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(Compiled, "to", lambda *_: None)
+    made = pyjuice_peer.PyJuiceCircuit(structure=None)
+    peers = {f"{PYJUICE}: {mode.name}": (made, mode) for mode in pyjuice_peer.MODES}
+    monkeypatch.setattr(pyjuice_em, "CUDA", "cpu")
+    monkeypatch.setattr(pyjuice_em, "compile_peers", lambda *_: peers)
+    (row,) = measure_em(TREE, [4], 1, device="cpu")
+    assert [name for name in row.samples if name not in row.ours] == list(peers)[:3]  # the others fill no buffers
+    assert {given["logspace_flows"] for name, given in calls if name == "backward"} == {True}
+    assert row.best_peer is not None
+    made.reset()
+    assert made.compiled.params.item() == 1.0
