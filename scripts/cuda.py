@@ -74,12 +74,13 @@ Stage = tuple[Part, ...]
 """Parts that run at the same time."""
 
 
-def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool) -> list[Stage]:
-    """Return all parts in order.
+def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool, seconds: float = BUDGET_S) -> list[Stage]:
+    """Return all parts in order, for this much time.
 
     What Inductor compiles for the last ones takes minutes, so it is compiled into its cache while the tests run, which
-    measure nothing. Rehearsed, the same parts are as small as they can be.
+    measure nothing; that is at most a quarter of the time. Rehearsed, the same parts are as small as they can be.
     """
+    first_s = seconds / 4
     is_rehearsal = device == "cpu"
     repeats = ("--repeats", "1") if is_rehearsal else ()
     kinds = {"forward": (), "training": ("--train", "--no-forward")}
@@ -93,7 +94,7 @@ def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool) ->
         parallel = ("-n", str(max(1, min(8, num_cpus // 2))), "--dist", "worksteal") if has_xdist else ()
         releases = ("-W", "default::DeprecationWarning", "-W", "default::FutureWarning")  # of any installed packages
         command = ("-m", "pytest", "-v", "-p", "no:cacheprovider", *releases, *parallel, *more, *files)
-        return Part(name, (*command, "--junitxml", "{file}"), 120, ".xml")
+        return Part(name, (*command, "--junitxml", "{file}"), first_s, ".xml")
 
     def pyjuice(name: str, chosen: Sequence[str], *more: str) -> Part:
         batch = "4" if is_rehearsal else "256"
@@ -111,7 +112,7 @@ def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool) ->
         for case in cases
     }
     compiling = [
-        suite(f"compile-{kind}-{case}", (case,), kind, 120, "--repeats", "1") for kind in kinds for case in cases
+        suite(f"compile-{kind}-{case}", (case,), kind, first_s, "--repeats", "1") for kind in kinds for case in cases
     ]
     first = rivals.keys() & {f"rivals-forward-{case}" for case in WANTED_MS}
     only = [word for name in QUICK for word in ("--only", name)]
@@ -123,7 +124,7 @@ def stages(device: str, cases: Sequence[str], num_cpus: int, has_xdist: bool) ->
     return [
         (
             test("tests-runtime", ("tests/runtime/test_work.py",) if is_rehearsal else kernels),
-            Part("watch-self-test", ("-m", "explorer", "watch", "--self-test"), 90, ending=""),
+            Part("watch-self-test", ("-m", "explorer", "watch", "--self-test"), first_s, ending=""),
             *compiling,
         ),
         (suite("suite-forward", cases, "forward", 60, *repeats, *only),),
@@ -267,10 +268,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     device = "cpu" if asked.rehearse else "cuda"
     folder = new_folder(REHEARSALS if asked.rehearse else RESULTS, about["machine"]["device"])
     num_cpus = os.cpu_count() or 1
-    run = StagedRun(folder, about, environment, deadline)
-    run.run(
-        stages(device, ("S1",) if asked.rehearse else CASES, num_cpus, "xdist" not in environment.missing), num_cpus
-    )
+    cases, has_xdist = ("S1",) if asked.rehearse else CASES, "xdist" not in environment.missing
+    parts = stages(device, cases, num_cpus, has_xdist, seconds=max(deadline - monotonic(), 0.0))
+    StagedRun(folder, about, environment, deadline).run(parts, num_cpus)
     say(f"\n{(folder / TABLES).read_text('utf-8')}\nWrote {folder}.")
     return 0
 

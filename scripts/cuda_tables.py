@@ -11,6 +11,7 @@ SUMMARY, TABLES = "summary.json", "tables.md"
 WANTED_MS = {"L1": 0.12, "L7": 0.25}
 """What forward passes of `fast()` should take, on an H200."""
 EM = "EM step"
+ANSWERS = {True: "yes", False: "no", None: "not compared"}
 
 Cells = Sequence[str]
 
@@ -161,7 +162,7 @@ def watch_table(folder: Path, parts: Mapping[str, Mapping[str, Any]]) -> str:
             row["name"],
             str(row["graphs"]),
             str(row["kernels"]),
-            *("yes" if row[name] else "no" for name in ("same_code", "same_output", "same_kernels")),
+            *(ANSWERS[row[name]] for name in ("same_code", "same_output", "same_kernels")),
             _cell("; ".join(row["wrong"])),
         )
         for row in _rows(folder, parts, ("watch",), "")
