@@ -15,7 +15,7 @@ from benchmarks.pyjuice_cases import HiddenTreeCase, get_pyjuice_case, neighbour
 from benchmarks.pyjuice_command import pyjuice_notes, pyjuice_table, rows_to_json
 from benchmarks.pyjuice_em import EM, measure_em
 from benchmarks.pyjuice_peer import MISSING_PYJUICE, PYJUICE, PYJUICE_INSTALL, build_nodes, measure_pyjuice
-from benchmarks.pyjuice_structure import Categorical, Product, WeightedSum, structure_of
+from benchmarks.pyjuice_structure import Categorical, Product, Structure, WeightedSum, structure_of
 from explorer.app.cli import app
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
@@ -189,7 +189,7 @@ def test_steps_of_the_peer_run_in_each_mode_from_its_first_values(monkeypatch):
     monkeypatch.setattr(pyjuice_peer, "build_nodes", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(Compiled, "to", lambda *_: None)
-    made = pyjuice_peer.PyJuiceCircuit(structure=None)
+    made = pyjuice_peer.PyJuiceCircuit(Structure(()))
     peers = {f"{PYJUICE}: {mode.name}": (made, mode) for mode in pyjuice_peer.MODES}
     monkeypatch.setattr(pyjuice_em, "CUDA", "cpu")
     monkeypatch.setattr(pyjuice_em, "compile_peers", lambda *_: peers)
