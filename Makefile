@@ -7,6 +7,8 @@
 #   make fuzz MINUTES=60                 how long to search for failing examples
 #   make peer PEER=0.2.1                 which release of the peer compiler to read circuits of
 #   make matrix RELEASES="2.6.0 2.15.0"  which releases of torch to test with (several GB each)
+#   make cuda WHEELS=wheels              install from this folder, where there is no network
+#   make cuda CUDA=--rehearse            the same with small cases on the CPU, into build/rehearsals
 #   make fresh FRESH=/tmp/fresh          where its environments are kept (1.7 GB), instead of in the user's cache
 
 PYTHON ?= python3
@@ -18,12 +20,14 @@ PEER ?= 0.2.1
 # The oldest that is supported, and the newest.
 RELEASES ?= 2.6.0 2.15.0
 FRESH ?=
+WHEELS ?=
+CUDA ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer matrix dist fix bench
+.PHONY: help explore test lint format types contracts js fresh others-in-one-piece pytest fuzz peer matrix dist fix bench cuda
 .PHONY: site pictures learned clean distclean
 
 help: ## List the targets
@@ -87,6 +91,10 @@ bench: $(VENV)/.ready-test ## Compile times and the suite, side by side with the
 	$(BIN)/circuit-explorer bench compile
 	$(BIN)/circuit-explorer bench suite
 	$(BIN)/circuit-explorer bench views
+
+# Without $(VENV): it finds or makes the environment that it needs, in a part of its time.
+cuda: ## On a machine with CUDA: test and measure all that needs it, in 8 minutes, into benchmarks/results
+	$(PYTHON) -m scripts.cuda $(if $(WHEELS),--wheels "$(WHEELS)") $(CUDA)
 
 site: $(VENV)/.ready-test ## Run the lessons and build the documentation: build/site/index.html
 	$(BIN)/python -m docs.building

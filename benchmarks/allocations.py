@@ -23,7 +23,7 @@ MEMORY = "[memory]"
 def peak_bytes(run: Callable[[], object]) -> int:
     """The largest number of bytes of PyTorch alive at once that were allocated by a run; run once before."""
     profiler = profile(use_kineto=True, use_cpu=True, profile_memory=True)
-    with _without_messages(), profiler:
+    with without_messages(), profiler:
         run()
     found: Any = profiler.kineto_results
     events = [event for event in found.events() if event.name() == MEMORY]
@@ -72,7 +72,7 @@ def _pool_bytes() -> int:
 
 
 @contextmanager
-def _without_messages() -> Iterator[None]:
+def without_messages() -> Iterator[None]:
     """The profiler writes that it starts and stops, and about memory of before, past Python to standard error."""
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,7 @@
-"""The circuits of `bench pyjuice`: cases of `cases.py`, and hidden Chow-Liu trees, on which PyJuice measures itself."""
+"""The circuits of `bench pyjuice`: cases of `cases.py`, and those on which PyJuice measures itself.
+
+These are hidden Chow-Liu trees and Poon-Domingos circuits.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,13 +40,22 @@ HIDDEN_TREES: Mapping[str, HiddenTreeCase] = MappingProxyType(
     {f"HCLT-{latents}": HiddenTreeCase(f"HCLT-{latents}", latents) for latents in (128, 256, 512)}
 )
 
+POON_DOMINGOS: Mapping[str, Case] = MappingProxyType(
+    {
+        f"PD-{units}": Case(f"PD-{units}", (1, SIDE, SIDE), "poon-domingos", "cp", units, "categorical", 256)
+        for units in (16, 64)
+    }
+)
+"""Regions of 4x4 pixels and all their unions to rectangles: some 11,000 layers."""
+
 PYJUICE_CASES: Sequence[str] = ("L1", "L2", "L6", *HIDDEN_TREES)
 """Measured by default."""
 
 
 def get_pyjuice_case(name: str) -> Case | HiddenTreeCase:
     """Return a hidden tree or a benchmark case by name. Raises: UnknownNameError."""
-    return HIDDEN_TREES[name] if name in HIDDEN_TREES else get_case(name)
+    known = {**HIDDEN_TREES, **POON_DOMINGOS}
+    return known[name] if name in known else get_case(name)
 
 
 def random_rows(case: Case | HiddenTreeCase, circuit: Circuit, batch_size: int) -> Tensor:

@@ -1,7 +1,8 @@
-"""`circuit-explorer bench pyjuice`: forward passes on CUDA next to PyJuice."""
+"""`circuit-explorer bench pyjuice`: forward passes and steps of EM on CUDA next to PyJuice."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 import torch
@@ -11,6 +12,7 @@ from rich.table import Table
 from benchmarks.command_parts import JsonOption, note_interrupt
 from benchmarks.conditions import Conditions, write_json
 from benchmarks.pyjuice_cases import PYJUICE_CASES, get_pyjuice_case
+from benchmarks.pyjuice_em import measure_em
 from benchmarks.pyjuice_peer import (
     MISSING_PYJUICE,
     PYJUICE,
@@ -24,7 +26,7 @@ from explorer.app.commands.console import check_writable, notes, progress, resul
 from explorer.bench import device_name, estimate, why_no_cuda
 from explorer.bench.machine import versions
 from explorer.errors import CircuitError, check_name
-from explorer.timings import CUDA
+from explorer.timings import CUDA, DEVICES
 
 PRECISION = (
     f"{PYJUICE} multiplies in bfloat16 and adds in float32 by default (bf16); TF32 is its force_use_fp32=True, where "
@@ -44,23 +46,30 @@ def bench_pyjuice(
         list[str] | None,
         typer.Option(metavar="ENTRANT", help=f"only {', '.join(PYJUICE_ENTRANTS)}; repeat it for several"),
     ] = None,
+    device: Annotated[str, typer.Option(metavar="cpu|cuda", help=f"where to run; {PYJUICE} has CUDA only")] = CUDA,
+    em: Annotated[
+        bool, typer.Option("--em", help="steps of expectation-maximization, of all entrants, instead of forward passes")
+    ] = False,
     tf32: Annotated[bool, typer.Option("--tf32", help="allow TF32 in our matrix products in PyTorch")] = False,
     json: JsonOption = None,
 ) -> None:
     """Compare the forward pass of our backends on CUDA with that of PyJuice, on circuits with equal values.
 
-    What Inductor compiles takes minutes for each batch size: leave it out by naming the others with --only.
+    Each case is printed, and the file written, when it has been measured. What Inductor compiles takes
+    minutes for each batch size: leave it out by naming the others with --only.
     """
     for name in only or ():
         check_name("entrant", name, PYJUICE_ENTRANTS)
+    check_name("device", device, DEVICES)
     chosen = [get_pyjuice_case(name) for name in cases or PYJUICE_CASES]
     if json is not None:
         check_writable(json)
     if not pyjuice_is_installed():
         say_note(MISSING_PYJUICE)
-    if reason := why_no_cuda():
+    if device == CUDA and (reason := why_no_cuda()):
         raise CircuitError(f"bench pyjuice needs a CUDA device: {reason}")
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    conditions = Conditions(torch.get_num_threads(), repeats, "", PYJUICE_PACKAGE, device)
     rows: list[PyJuiceRow] = []
     console = results()
     with progress(notes()) as bar, note_interrupt():
@@ -70,23 +79,25 @@ def bench_pyjuice(
             def tell(note: str, name: str = case.name) -> None:
                 bar.update(task, note=f"{name}, {note}")
 
-            for row in measure_pyjuice(case, batch or [256, 1024], repeats, only=only or PYJUICE_ENTRANTS, on_run=tell):
+            measure = measure_em if em else partial(measure_pyjuice, only=only or PYJUICE_ENTRANTS)
+            for row in measure(case, batch or [256, 1024], repeats, device=device, on_run=tell):
                 rows.append(row)
                 console.print(pyjuice_table(row))
                 for note in pyjuice_notes(row):
                     console.print(note, markup=False)
+            if json is not None:
+                statistics = {"device": device_name(device), "versions": _versions(), "rows": rows_to_json(rows)}
+                write_json(json, conditions, statistics)
             torch.cuda.empty_cache()
             bar.advance(task)
     console.print(PRECISION, markup=False)
-    console.print(conditions_text(repeats), markup=False)
-    if json is not None:
-        conditions = Conditions(torch.get_num_threads(), repeats, "", PYJUICE_PACKAGE)
-        write_json(json, conditions, {"device": device_name(CUDA), "versions": _versions(), "rows": rows_to_json(rows)})
+    console.print(conditions_text(repeats, device), markup=False)
 
 
 def pyjuice_table(row: PyJuiceRow) -> Table:
     """The times of one case with one batch size, fastest first, and how many times as fast as the best of PyJuice."""
-    table = Table(title=f"{row.case}, B={row.batch_size}: forward pass, milliseconds")
+    what = "EM step" if row.is_em else "forward pass"
+    table = Table(title=f"{row.case}, B={row.batch_size}: {what}, milliseconds")
     for name in ("entrant", "ms", "±", f"{PYJUICE}'s best / this", "relative difference", "nats"):
         table.add_column(name, overflow="fold", justify="left" if name == "entrant" else "right")
     best = row.best_peer
@@ -105,12 +116,12 @@ def pyjuice_notes(row: PyJuiceRow) -> list[str]:
     return [*absent, *best, *row.notes]
 
 
-def conditions_text(repeats: int) -> str:
+def conditions_text(repeats: int, device: str = CUDA) -> str:
     """The device, the versions, the precision of our matrix products, and how times were taken."""
     found = ", ".join(f"{name} {version}" for name, version in _versions().items())
     precision = torch.get_float32_matmul_precision()
     return (
-        f"{device_name(CUDA)}; {found}; float32 matrix products of PyTorch: {precision}; medians of {repeats} "
+        f"{device_name(device)}; {found}; float32 matrix products of PyTorch: {precision}; medians of {repeats} "
         "interleaved calls, wall time until the device has finished, ± half the distance between the quartiles"
     )
 

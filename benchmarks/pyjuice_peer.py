@@ -91,7 +91,8 @@ MODES: Sequence[Mode] = (
 class PyJuiceRow:
     """A case with a batch size: seconds by entrant, and why others are absent.
 
-    `differences` are the largest ones from double precision, relative and in nats. `notes` are about the case.
+    `differences` are the largest ones from double precision, relative and in nats. `notes` are about the case. With
+    `is_em`, seconds are of a step of expectation-maximization, and differences are those after the first one.
     """
 
     case: str
@@ -101,6 +102,7 @@ class PyJuiceRow:
     differences: Mapping[str, tuple[float, float]]
     absent: Mapping[str, str]
     notes: Sequence[str]
+    is_em: bool = False
 
     def seconds(self, name: str) -> float:
         """The median."""
@@ -141,8 +143,9 @@ def _build(juice: Any, one: Vector, made: Mapping[Vector, Any]) -> Any:
             nodes = juice.inputs(variable, dist=distribution, **blocks)
             nodes.set_params(probs.float().reshape(-1).clone())  # which normalizes its argument
             return nodes
-        case Product(factors):
-            return juice.multiply(*(made[factor] for factor in factors))
+        case Product(factors, is_kronecker):
+            edges = {"edge_ids": one.units_read, "sparse_edges": True} if is_kronecker else {}
+            return juice.multiply(*(made[factor] for factor in factors), **edges)
         case WeightedSum(products, weight):
             return juice.summate(*(made[product] for product in products), params=weight.float(), **blocks)
 
@@ -161,6 +164,14 @@ class PyJuiceCircuit:
         root = build_nodes(juice, structure)
         self.compiled = juice.compile(root, disable_gpu_compilation=True, verbose=False)
         self.compiled.to(torch.device(CUDA, torch.cuda.current_device()))
+        named = self.compiled.named_parameters()
+        self._initial = [(one, one.detach().clone()) for name, one in named if name.rpartition(".")[2] == "params"]
+
+    @torch.no_grad()
+    def reset(self) -> None:
+        """Set all parameters to their first values, in the same memory, which graphs read."""
+        for parameter, value in self._initial:
+            parameter.copy_(value)
 
     def call(self, mode: Mode) -> Call:
         """The forward pass in a mode: x (B, D) -> (B, 1), a buffer that the next call overwrites."""
@@ -169,6 +180,20 @@ class PyJuiceCircuit:
         def run(x: Tensor) -> Tensor:
             self.compiled._recorded_cuda_graphs = graphs
             return self.compiled(x, **mode.arguments)
+
+        return run
+
+    def em_step(self, mode: Mode) -> Call:
+        """A full step of expectation-maximization on x (B, D) in a mode; it returns the log-likelihoods before it."""
+        graphs: dict[Any, Any] = {}
+        backward = {"flows_memory": 0.0, "allow_modify_flows": False, "logspace_flows": True, **mode.arguments}
+
+        def run(x: Tensor) -> Tensor:
+            self.compiled._recorded_cuda_graphs = graphs
+            result = self.compiled(x, **mode.arguments)
+            self.compiled.backward(x, **backward)
+            self.compiled.mini_batch_em(step_size=1.0, pseudocount=0.0)
+            return result
 
         return run
 
@@ -196,7 +221,7 @@ def measure_pyjuice(
     source = case.circuit()
     circuit = TorchCompiler().compile(source)
     absent: dict[str, str] = {}
-    peers = _compile_peers(source, circuit, absent, on_run) if PYJUICE in only and device == CUDA else {}
+    peers = compile_peers(source, circuit, absent, on_run) if PYJUICE in only and device == CUDA else {}
     circuit = circuit.to(device)
     ours = _our_circuits(circuit, only, absent)
     rows: list[PyJuiceRow] = []
@@ -210,7 +235,7 @@ def measure_pyjuice(
         calls |= {name: one.call(mode) for name, (one, mode) in peers.items()}
         differences = _differences(calls, x, wanted, missing, on_run)
         taking_part = {name: call for name, call in calls.items() if name not in missing}
-        jobs = {name: Job(_timed(call, x), _settle) for name, call in taking_part.items()}
+        jobs = {name: Job(timed(call, x), settle) for name, call in taking_part.items()}
         tell = _with_prefix(on_run, f"B={batch_size}: ")
         with torch.no_grad():
             samples = time_interleaved(jobs, repeats, warmups=3, clock=perf_counter, on_run=tell) if jobs else {}
@@ -220,7 +245,7 @@ def measure_pyjuice(
     return rows
 
 
-def _compile_peers(
+def compile_peers(
     source: Any, circuit: TorchCircuit, absent: dict[str, str], on_run: Callable[[str], None]
 ) -> dict[str, tuple[PyJuiceCircuit, Mode]]:
     """The circuits of PyJuice in all modes by name: as written and, where it differs, with folded inputs."""
@@ -243,7 +268,7 @@ def _compile_peers(
                 warnings.simplefilter("ignore")
                 made = PyJuiceCircuit(structure)
         except Exception as error:  # noqa: BLE001 - a peer on a machine that it may not fit
-            absent[name] = _first_lines(error)
+            absent[name] = first_lines(error)
         else:
             found |= {f"{name}: {mode.name}": (made, mode) for mode in MODES}
     return found
@@ -281,7 +306,7 @@ def _differences(
                 output = call(x)[: len(wanted)].double().reshape(-1, 1)
                 again = call(x)[: len(wanted)].double().reshape(-1, 1)
         except Exception as error:  # noqa: BLE001 - one that fails on this machine must not end the comparison
-            absent[name] = _first_lines(error)
+            absent[name] = first_lines(error)
             continue
         found[name] = relative_difference(output, wanted), float((output - wanted).abs().max())
         if not found[name][0] <= TOLERANCE:
@@ -291,18 +316,19 @@ def _differences(
     return found
 
 
-def _timed(call: Call, x: Tensor) -> Callable[[object], object]:
+def timed(call: Call, x: Tensor) -> Callable[[object], object]:
     """The call until the device has finished; its result is a time only."""
 
     def run(_: object) -> object:
         result = call(x)
-        _settle()
+        settle()
         return result
 
     return run
 
 
-def _settle() -> None:
+def settle() -> None:
+    """Wait until the device has finished."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
@@ -322,6 +348,7 @@ def _notes(
     return found + [f"{name}: {text}" for name, text in kernels.items() if text]
 
 
-def _first_lines(error: Exception) -> str:
+def first_lines(error: Exception) -> str:
+    """Return the type of an error and the beginning of its message, in a line."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines[:3])[:400]}"

@@ -7,6 +7,7 @@ mixing layers take no work of their own. The parameters are evaluated, so that b
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from operator import add
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
-from explorer.symbolic import CategoricalLayer, Circuit, HadamardLayer, Layer, SumLayer
+from explorer.symbolic import CategoricalLayer, Circuit, HadamardLayer, KroneckerLayer, Layer, SumLayer
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +34,24 @@ class Categorical:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """K products: unit k is the product of the units k of the factors."""
+    """K products: unit k is the product of the units k of the factors.
+
+    If `is_kronecker`, K^H products of all combinations of units, one of each factor; the first one varies slowest.
+    """
 
     factors: tuple["Categorical | WeightedSum", ...]
+    is_kronecker: bool = False
 
     @property
     def num_units(self) -> int:
-        """K."""
-        return self.factors[0].num_units
+        """K, or K^H."""
+        return prod(one.num_units for one in self.factors) if self.is_kronecker else self.factors[0].num_units
+
+    @property
+    def units_read(self) -> Tensor:
+        """The units of the factors that each unit is the product of: (units, factors)."""
+        units = [torch.arange(one.num_units) for one in self.factors]
+        return torch.cartesian_prod(*units) if self.is_kronecker else torch.stack(units, dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +90,8 @@ class Structure:
                 case Categorical(variable, probs):
                     found[one] = probs.log().T[x[:, variable]]
                 case Product(factors):
-                    found[one] = reduce(add, (found[factor] for factor in factors))
+                    read = zip(factors, one.units_read.T, strict=True)
+                    found[one] = reduce(add, (found[factor][:, units] for factor, units in read))
                 case WeightedSum(products, weight):
                     terms = torch.cat([found[product] for product in products], dim=1)
                     largest = terms.amax(dim=1, keepdim=True)
@@ -122,12 +134,15 @@ class _Rewriting:
                 self.factors[node] = (self._add(Categorical(layer.scope[0], values["probs"])),)
             case HadamardLayer():
                 self.factors[node] = tuple(factor for one in inputs for factor in self._factors(one))
+            case KroneckerLayer() if all(len(self._factors(one)) == 1 for one in inputs):
+                factors = tuple(self._factors(one)[0] for one in inputs)
+                self.products[node] = self._add(Product(factors, is_kronecker=True))
             case SumLayer():
                 self.terms[node] = self._terms(inputs, values["weight"])
             case _:
                 raise LoweringError(
-                    f"layer {node}: expected categorical inputs by probabilities, element-wise products and sums; got "
-                    f"a {type(layer).__name__}"
+                    f"layer {node}: expected categorical inputs by probabilities, products and sums; got a "
+                    f"{type(layer).__name__}"
                 )
 
     def _terms(self, inputs: Sequence[int], weight: Tensor) -> Mapping[Product, Tensor]:
@@ -151,6 +166,8 @@ class _Rewriting:
     def _factors(self, node: int) -> tuple[Categorical | WeightedSum, ...]:
         """The factors of a layer, itself for an input or a sum: sums are made when a product needs them."""
         if node not in self.factors:
+            if node not in self.terms:
+                raise LoweringError(f"layer {node}: expected a sum of its products; got a product of them")
             self.factors[node] = (self._sum(self.terms[node]),)
         return self.factors[node]
 

@@ -29,6 +29,9 @@ def bench_suite(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="timed runs of each entrant")] = 9,
     train: Annotated[bool, typer.Option("--train", help="training steps too")] = False,
+    forward: Annotated[
+        bool, typer.Option("--forward/--no-forward", help="forward passes; --train --no-forward leaves them out")
+    ] = True,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = CPU,
     only: Annotated[
         list[str] | None, typer.Option(metavar="ENTRANT", help="only this entrant; repeat it for several")
@@ -56,7 +59,7 @@ def bench_suite(
     if device == CUDA:
         console.print(conditions[0].caption(), markup=False)
     rows: list[b.SuiteRow] = []
-    kinds = (False, True) if train else (False,)
+    kinds = [training for training, is_asked in ((False, forward), (True, train)) if is_asked]
     with progress(notes()) as bar, note_interrupt():
         task = bar.add_task("Measuring", total=len(chosen) * len(numbers) * len(kinds), note="")
         for num_threads in numbers:

@@ -6,7 +6,7 @@ A case has no times if outputs or gradients differ from double precision, or if 
 import gc
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field as dataclass_field
 from statistics import median
 
 import torch
@@ -45,6 +45,8 @@ class SuiteRow:
     peer_clamps: bool | None
     refused: str
     device: str = CPU
+    device_seconds: Mapping[str, float] = dataclass_field(default_factory=dict[str, float])
+    """How long a CUDA device computes in a run, where that is known."""
 
     def seconds(self, name: str) -> float:
         """The time of an entrant; of an opponent the smaller one of alone and interleaved."""
@@ -107,13 +109,15 @@ def measure_suite(
     alone = _sample(opponents, num_threads, repeats, device, on_run)
     samples = _sample(field.entrants, num_threads, repeats, device, on_run)
     temporaries: dict[str, int] = {}
+    device_seconds: dict[str, float] = {}
     for name, one in field.entrants.items():
         on_run(f"memory of {name}")
-        found = one.temporary_bytes()
-        if found is not None:
+        if (found := one.temporary_bytes()) is not None:
             temporaries[name] = found
+        if (seconds := one.device_seconds()) is not None:
+            device_seconds[name] = seconds
     refused = describe_noise(samples) if device == CPU else ""
-    return _row(case, num_threads, training, device, field, samples, alone, temporaries, refused)
+    return _row(case, num_threads, training, device, field, samples, alone, temporaries, refused, device_seconds)
 
 
 def _row(
@@ -126,6 +130,7 @@ def _row(
     alone: Mapping[str, Samples] | None = None,
     temporaries: Mapping[str, int] | None = None,
     refused: str = "",
+    device_seconds: Mapping[str, float] | None = None,
 ) -> SuiteRow:
     return SuiteRow(
         case.name,
@@ -140,6 +145,7 @@ def _row(
         field.peer_clamps,
         refused,
         device,
+        device_seconds or {},
     )
 
 

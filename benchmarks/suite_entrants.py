@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from benchmarks import peer as peers
 from benchmarks.allocations import cuda_kept_bytes, cuda_peak_bytes, kept_bytes, peak_bytes
 from benchmarks.cases import Case
+from benchmarks.device_times import device_seconds
 from benchmarks.opponent import HandWrittenCircuit
 from explorer.backend import TorchCircuit
 from explorer.bench import Job
@@ -132,6 +133,15 @@ class Entrant:
         job.prepare()
         peak = cuda_peak_bytes if self.x.is_cuda else peak_bytes
         return self.kept_bytes + peak(lambda: job.run(None))
+
+    def device_seconds(self) -> float | None:
+        """How long the device computes in a run; None on the CPU, or if it is unknown."""
+        job = self.job()
+
+        def run() -> None:
+            job.run(job.prepare())
+
+        return device_seconds(run) if self.x.is_cuda else None
 
     @torch.no_grad()
     def _infer(self) -> Tensor:

@@ -126,6 +126,7 @@ def _row_to_json(row: SuiteRow) -> dict[str, Any]:
         "training": row.training,
         "ours": list(row.ours),
         "milliseconds": {name: 1000 * row.seconds(name) for name in row.samples},
+        "device_milliseconds": {name: 1000 * seconds for name, seconds in row.device_seconds.items()},
         "seconds": {name: list(samples) for name, samples in row.samples.items()},
         "seconds_alone": {name: list(samples) for name, samples in row.alone.items()},
         "temporary_bytes": dict(row.temporary_bytes),

@@ -16,7 +16,9 @@ from benchmarks.command_parts import JsonOption, conditions_of, note_if_busy, no
 from benchmarks.conditions import write_json
 from benchmarks.watch_models import FAMILIES, KINDS, MODELS, STAGES, WatchedModel, WatchResult, get_model
 from explorer.app.commands.console import notes, progress, results, say_note
-from explorer.errors import CircuitError
+from explorer.bench import why_no_cuda
+from explorer.errors import CircuitError, check_name
+from explorer.timings import CPU, CUDA, DEVICES
 
 COLUMNS = ("model", "graphs", "calls", "code", "output", "kernels", "seams", "time", "file", "")
 LEGEND = """\
@@ -34,6 +36,9 @@ def bench_watch(
     ] = None,
     build: Annotated[bool, typer.Option("--build", help="build C++, and compare outputs")] = False,
     seconds: Annotated[int, typer.Option(min=1, help="maximum time of a model")] = 600,
+    device: Annotated[
+        str, typer.Option(metavar="cpu|cuda", help="where models are; on CUDA, code is in Triton, and always built")
+    ] = CPU,
     json: JsonOption = None,
 ) -> None:
     """Compile models with and without watching, and compare code, outputs, kernels, seams and time.
@@ -41,6 +46,9 @@ def bench_watch(
     What Inductor decides is also heard without the adapter. Models have random weights; those of packages that are not
     installed are named and skipped. Each row is printed when it is finished, and the command fails if any row does.
     """
+    check_name("device", device, DEVICES)
+    if device == CUDA and (reason := why_no_cuda()):
+        raise CircuitError(f"--device cuda needs a CUDA device: {reason}")
     chosen = _chosen(models)
     missing = [model.name for model in chosen if not model.is_installed]
     if missing:
@@ -54,13 +62,13 @@ def bench_watch(
         task = bar.add_task("Compiling", total=len(chosen), note="")
         for model in chosen:
             bar.update(task, note=model.name)
-            row = measure_apart(model, build, seconds)
+            row = measure_apart(model, build, seconds, device)
             found.append(row)
             console.print(" ".join(filter(None, cells_of(row))), markup=False, highlight=False, soft_wrap=True)
             for text_of_wrong in row.wrong:
                 console.print(f"  {text_of_wrong}", markup=False, highlight=False, soft_wrap=True)
             if json is not None:
-                write_json(json, conditions_of(1, 1), [asdict(one) for one in found])
+                write_json(json, conditions_of(1, 1, device), [asdict(one) for one in found])
             bar.advance(task)
     console.print(watch_table(found))
     console.print(LEGEND, markup=False)
@@ -80,11 +88,11 @@ def _chosen(names: Sequence[str] | None) -> list[WatchedModel]:
     return list(dict.fromkeys(model for models in found for model in models))
 
 
-def measure_apart(model: WatchedModel, build: bool, seconds: int) -> WatchResult:
+def measure_apart(model: WatchedModel, build: bool, seconds: int, device: str = CPU) -> WatchResult:
     """Measure a model in a process of its own; a row that says why, if that fails or takes longer."""
     with TemporaryDirectory() as folder:
         file, log = Path(folder, "row.json"), Path(folder, "log")
-        command = [sys.executable, "-m", "benchmarks.watched_model", model.name, str(file)]
+        command = [sys.executable, "-m", "benchmarks.watched_model", model.name, str(file), "--device", device]
         with log.open("wb") as stream:
             process = subprocess.Popen(
                 [*command, *(["--build"] if build else [])], stdin=subprocess.DEVNULL, stdout=stream, stderr=stream

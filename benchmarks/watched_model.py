@@ -1,12 +1,13 @@
 """One model, compiled with and without watching: is all the same, and is the trace true? Runs in a process of its own.
 
-`python -m benchmarks.watched_model NAME FILE.json [--build]` writes what was found. What Inductor does without being
-watched is heard here by other means than those of the adapter.
+`python -m benchmarks.watched_model NAME FILE.json [--build] [--device cuda]` writes what was found. What Inductor
+does without being watched is heard here by other means than those of the adapter.
 """
 
 import gc
 import json
 import logging
+import re
 import sys
 import warnings
 from collections import Counter
@@ -28,11 +29,14 @@ from torch.utils import _pytree as pytree
 
 import explorer
 from benchmarks.watch_models import KINDS, STAGES, WatchedModel, WatchResult, get_model
+from explorer.timings import CPU, CUDA
 from explorer.trace import NodeRecord, Step, Trace, Verdict, pairs_of
 from explorer.views.index import TraceIndex
 from explorer.views.score.calls import calls_at
 from explorer.views.score.seams import Seam, seams_at
 
+DEFINITION = re.compile(r"^(\w+) = async_compile\.(\w+)\(", re.MULTILINE)
+"""A function of a program, and its language."""
 LOGGER = "torch._inductor.scheduler.__fusion"
 Parts = frozenset[str]
 """The scheduler nodes that a kernel was made of."""
@@ -57,11 +61,12 @@ class PlainFacts:
     seconds: float = 0.0
 
 
-def measure_watched(model: WatchedModel, build: bool = False) -> WatchResult:
+def measure_watched(model: WatchedModel, build: bool = False, device: str = CPU) -> WatchResult:
     """Compile a model three times: heard, watched and plain; the last two are timed. C++ is built with `build` only."""
     torch.manual_seed(0)
     module, inputs = model.make()
-    module.train(model.is_training)
+    module.to(device).train(model.is_training)
+    inputs = pytree.tree_map_only(torch.Tensor, lambda one: one.to(device), inputs)
     building = nullcontext() if build else patch.object(AsyncCompile, "cpp_pybinding", lambda *_: lambda *_: None)
 
     def run(program: Callable[..., Any]) -> tuple[torch.Tensor, ...]:
@@ -105,6 +110,7 @@ def measure_watched(model: WatchedModel, build: bool = False) -> WatchResult:
     wrong = [note for note in notes if not note.startswith("Saved for backward")]
     if _comparable(heard.codes) != _comparable(plain_codes):
         wrong.append("without watching, Inductor writes other code in another run")
+    wrong += code_missing(watched_codes, loaded)
     seams: Counter[str] = Counter()
     fusions = [fusion for trace in loaded for fusion in fusions_of(trace)]
     same_kernels = len(fusions) == len(heard.graphs)
@@ -190,6 +196,17 @@ def hearing() -> Generator[PlainFacts]:
 def parts_of(node: Any) -> Parts:
     """The names of the nodes that a scheduler node was made of."""
     return frozenset(part.get_name() for part in node.get_nodes())
+
+
+def code_missing(codes: Sequence[str], traces: Sequence[Trace]) -> list[str]:
+    """List the functions that programs of Inductor define, but that no call of a trace has beside it, with its code."""
+    calls = [node.about for trace in traces for node in trace.graph_at(-1).nodes.values()]
+    shown = {str(about.get("function")): str(about.get("code", "")) for about in calls}
+    defined = dict.fromkeys(found for code in codes for found in DEFINITION.findall(code))
+    has_code = {
+        name: shown.get(name) and (language != "triton" or "@triton" in shown[name]) for name, language in defined
+    }
+    return [f"the code of {name} is beside no call" for name, has in has_code.items() if not has]
 
 
 def _comparable(codes: Sequence[str]) -> list[str]:
@@ -309,15 +326,15 @@ def warm_up() -> None:
             torch.compile(linear)(x)
 
 
-def main(name: str, file: str, build: bool) -> None:
+def main(name: str, file: str, build: bool, device: str) -> None:
     """Measure a model, and write the result."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     with config.patch(compile_threads=1, force_disable_caches=not build):
         warm_up()
-        found = measure_watched(get_model(name), build)
+        found = measure_watched(get_model(name), build, device)
     Path(file).write_text(json.dumps(asdict(found)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], "--build" in sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], "--build" in sys.argv[3:], CUDA if CUDA in sys.argv[3:] else CPU)

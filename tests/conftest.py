@@ -44,7 +44,10 @@ gc.set_threshold(20_000, 10, 10)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "Scheduling":
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "Scheduling | None":
+    """Keep groups of tests together, unless `--dist worksteal` asks for any order, as `make cuda` does."""
+    if config.option.dist == "worksteal":
+        return None
     from tests.scheduling import ByGroup
 
     config.option.loadscopereorder = False  # the order of the items is the order of the groups

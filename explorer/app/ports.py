@@ -25,19 +25,21 @@ def check_port(address: str, port: int) -> None:
             probe.bind((address, port))
         except OSError as error:
             raise CircuitError(
-                f"cannot listen on {address}:{port}: {error.strerror}; choose another port with --port"
+                f"cannot listen on {address}:{port}: {error.strerror}; choose another port with --port, or --address"
             ) from error
 
 
 def free_port(address: str = LOCAL, wish: int = 0) -> int:
-    """Return a free port: `wish` if it is free, or any."""
+    """Return a free port: `wish` if it is free, or any. Raises: CircuitError if the address is not of this machine."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, wish))
-        except OSError:
+        except OSError as error:
             if not wish:
-                raise
+                raise CircuitError(
+                    f"cannot listen on {address}: {error.strerror}; choose another address with --address"
+                ) from error
             return free_port(address)
         return int(probe.getsockname()[1])
 

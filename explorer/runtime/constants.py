@@ -16,7 +16,7 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
-from explorer.runtime.kernel_types import DOUBLE
+from explorer.runtime.kernel_types import DOUBLE, ZERO_SCALE
 from explorer.runtime.memory import concat
 from explorer.runtime.plan import WEIGHTED, Kind, Plan, Source, input_table, layer_of, states_of
 
@@ -178,11 +178,12 @@ class _Packer:
             for row, table, scale in zip(rows, tables, top, strict=True):  # of one call: its numbers stay in the cache
                 row[:, : table.shape[1]] = torch.sub(table, scale.unsqueeze(1)).exp_()
             start, size, states = self._add(rows), rows[0].numel(), rows.shape[1]
-            bounds = self._add(lost + self.smallest)
+            is_zero = (tables.amax(dim=2) == -torch.inf) & (lost == 0)  # exactly
+            bounds = self._add(torch.where(is_zero, 0.0, lost + self.smallest))
             for at, position in enumerate(chosen):
                 found = Offsets(start + at * size, bounds + at * states, self.num_doubles + at * states)
                 self.offsets[group[position]] = found
-            self.doubles.append(top.reshape(-1))
+            self.doubles.append(torch.where(is_zero, ZERO_SCALE, top).reshape(-1))
             self.num_doubles += top.numel()
 
     def _scales(self, group: Sequence[int], tables: Tensor) -> tuple[Tensor, Tensor]:

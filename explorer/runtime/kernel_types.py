@@ -67,6 +67,9 @@ class Limits:
 SINGLE = Limits(2.0**-126, -87.0, 1.7e-38)
 DOUBLE = Limits(2.0**-1022, -708.0, 3.4e-308)
 
+ZERO_SCALE = -1e300
+"""The scale of a row that is exactly zero: below all others, so that no term of a sum is divided by it."""
+
 MAX_FACTORS = 4
 """The product of more values below 2, none far below 1, could leave the range of a float."""
 

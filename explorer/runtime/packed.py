@@ -17,7 +17,7 @@ from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy, DoubleRows
 from explorer.runtime.graphs import CudaGraphs
 from explorer.runtime.plan import MAX_TABLE_ENTRIES, Kind, Plan, num_states
-from explorer.runtime.snapshots import Snapshot, take_snapshot
+from explorer.runtime.snapshots import Bytes, Snapshot, have_bytes, take_snapshot
 
 FULL_PRECISION = ("none", "ieee", "highest")
 """The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
@@ -119,6 +119,11 @@ class PackedProgram(ABC, Generic[Numbers]):
     def _prepare(self) -> None:
         """Hook: initialize further attributes that a copy makes again."""
 
+    @staticmethod
+    def have_bytes(tensors: Sequence[Tensor], copies: Sequence[Bytes]) -> bool:
+        """Hook: compare parameters on the CPU with copies, as `snapshots.have_bytes`."""
+        return have_bytes(tensors, copies)
+
     @abstractmethod
     def _pack(self, snapshot: Snapshot, constants: Constants) -> Numbers:
         """Return the numbers that the program reads, made of packed constants."""
@@ -138,7 +143,7 @@ class PackedProgram(ABC, Generic[Numbers]):
             with self._lock, torch.inference_mode(False), torch.no_grad():
                 if self._packed is not packed and self._packed is not None and self._packed.snapshot.is_current():
                     return self._packed  # another thread was first
-                snapshot = take_snapshot(self.circuit)
+                snapshot = take_snapshot(self.circuit, self.have_bytes)
                 values = self._doubles.layer_values(snapshot)
                 values = {node: {name: one.cpu() for name, one in some.items()} for node, some in values.items()}
                 constants = pack_constants(self.circuit, values, self.plan, self.lanes)

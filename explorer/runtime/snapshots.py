@@ -6,13 +6,13 @@ PyTorch counts are noticed there.
 """
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from operator import is_
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -130,24 +130,42 @@ def _as_bytes(tensor: Tensor) -> Tensor:
     return tensor.reshape(-1).view(torch.uint8)
 
 
+class Bytes(NamedTuple):
+    """A contiguous tensor on the CPU."""
+
+    dtype: torch.dtype
+    shape: torch.Size
+    address: int
+    num_bytes: int
+
+
+HaveBytes = Callable[[Sequence[Tensor], Sequence[Bytes]], bool]
+"""Tells whether tensors are on the CPU and have the types, the shapes and the bytes of contiguous copies."""
+
+
 @dataclass(frozen=True, eq=False)
 class Copies(Snapshot):
     """Copies of the tensors of a circuit."""
 
     circuit: EvaluatedCircuit
     copies: tuple[Tensor, ...]
+    have_bytes: HaveBytes
+    """For copies on the CPU."""
 
     def is_current(self) -> bool:
         found = _tensors(self.circuit)
-        if len(found) != len(self.copies) or not all(map(_is_alike, found, self.copies)):
+        if len(found) != len(self.copies):
             return False
-        if self._are_on_cpu:
-            return all(map(_is_equal, found, self.copies))
-        return self._comparison.is_equal(found)
+        if self.on_cpu is not None:
+            return self.have_bytes(found, self.on_cpu)
+        return all(map(_is_alike, found, self.copies)) and self._comparison.is_equal(found)
 
     @cached_property
-    def _are_on_cpu(self) -> bool:
-        return all(one.device.type == "cpu" for one in self.copies)
+    def on_cpu(self) -> "tuple[Bytes, ...] | None":
+        """What the tensors are, if all are on the CPU."""
+        if any(not one.is_cpu for one in self.copies):
+            return None
+        return tuple([Bytes(one.dtype, one.shape, one.data_ptr(), one.nbytes) for one in self.copies])
 
     @cached_property
     def _comparison(self) -> Comparison:
@@ -177,11 +195,11 @@ class Versions(Snapshot):
             buffer.copy_(present)
 
 
-def take_snapshot(circuit: EvaluatedCircuit) -> Snapshot:
-    """Take a snapshot of the present parameters of a circuit."""
+def take_snapshot(circuit: EvaluatedCircuit, have_bytes: HaveBytes) -> Snapshot:
+    """Take a snapshot of the present parameters of a circuit, which compares those on the CPU by a function."""
     tensors = _tensors(circuit)
     if isinstance(circuit, TorchCircuit) or any(one.is_inference() for one in tensors):  # these have no version
-        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors))
+        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors), have_bytes)
     return Versions(circuit, tensors, [one._version for one in tensors])
 
 
@@ -194,7 +212,17 @@ def _is_alike(tensor: Tensor, copy: Tensor) -> bool:
     return tensor.dtype is copy.dtype and tensor.shape == copy.shape and tensor.device == copy.device
 
 
-def _is_equal(tensor: Tensor, copy: Tensor) -> bool:
-    """Return whether a tensor on the CPU has the bytes of a contiguous copy."""
-    tensor = tensor.detach().contiguous()  # which is kept until the end
-    return _memcmp(tensor.data_ptr(), copy.data_ptr(), copy.nbytes) == 0
+def have_bytes(tensors: Sequence[Tensor], copies: Sequence[Bytes]) -> bool:
+    """Return whether tensors are on the CPU and have the types, the shapes and the bytes of contiguous copies."""
+    for one, copy in zip(tensors, copies, strict=True):
+        found = contiguous_like(one, copy)
+        if found is None or _memcmp(found.data_ptr(), copy.address, copy.num_bytes):
+            return False
+    return True
+
+
+def contiguous_like(tensor: Tensor, copy: Bytes) -> Tensor | None:
+    """Return a tensor in contiguous memory; None if it is not on the CPU, or of another type or shape than the copy."""
+    if tensor.dtype is not copy.dtype or tensor.shape != copy.shape or not tensor.is_cpu:
+        return None
+    return tensor if tensor.is_contiguous() else tensor.detach().contiguous()

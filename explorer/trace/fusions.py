@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 
-from explorer.errors import UnknownNameError
+from explorer.errors import UnknownNameError, listed
 from explorer.trace.answers import Printable
 from explorer.trace.steps import GROUPING, Step
 
@@ -120,7 +120,10 @@ def why_not_fused(steps: Sequence[Step], one: int, other: int) -> FusionAnswer:
                 judged.append(PairJudged(step.index, one, other, verdict, f"by {step.path}"))
             return FusionAnswer(one, other, judged[-1].verdict, tuple(judged))
     if not mine:
-        raise UnknownNameError(f"no step has both node {one} and node {other}; a node is named by its id")
+        known = listed(map(str, steps[-1].snapshot.graph.nodes), 20)
+        raise UnknownNameError(
+            f"no step has both node {one} and node {other}; ids are numbers: the last step has {known}"
+        )
     if judged:
         return FusionAnswer(one, other, judged[-1].verdict, tuple(judged))
     return FusionAnswer(one, other, Verdict.NEVER_TRIED, library=library)

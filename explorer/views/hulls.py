@@ -103,8 +103,7 @@ def stops_of(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[St
 
     The near misses that came furthest are first; those that ended at the first type are not among them.
     """
-    hulls = _Hulls(boxes_of(index, step, "plates"))
-    _add_matches(index, step, "before", hulls)
+    hulls = _hulls_of_matches(index, step)
     misses = index.step(step).refusals
     _add_misses(index, step, "before", hulls, [miss for miss in misses if miss.refusal.pattern == pattern])
     drawn = len(hulls.found)
@@ -113,6 +112,17 @@ def stops_of(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[St
     _add_misses(index, step, "before", hulls, others)
     stops = hulls.stops()
     return stops[:drawn], stops[drawn:]
+
+
+def stops_of_matches(index: TraceIndex, step: int) -> list[Stop]:
+    """Return the hulls of matches around plates before a step: the first ones of `stops_of`, with the same ids."""
+    return _hulls_of_matches(index, step).stops()
+
+
+def _hulls_of_matches(index: TraceIndex, step: int) -> _Hulls:
+    hulls = _Hulls(boxes_of(index, step, "plates"))
+    _add_matches(index, step, "before", hulls)
+    return hulls
 
 
 def is_trivial(miss: MatchRefused) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from explorer.trace import OperatorApplied, Refusal, RefusalKind, Step, tries
 from explorer.views.boxes import Box, ShownMode
 from explorer.views.grouping import MAX_DRAWN_BOXES
-from explorer.views.index import ADDED, CHANGED, REMOVED, TraceIndex, node_changes
+from explorer.views.index import ADDED, CHANGED, REMOVED, TraceIndex, cached, node_changes
 from explorer.views.memory_words import before_memory, memory_change_of
 from explorer.views.request import closest
 from explorer.views.words import ordinal, plural
@@ -165,7 +165,7 @@ def actions_of(
     """
     entry = index.step(step)
     found: list[ActionView] = []
-    closest = _closest(entry) if _found_nothing(entry) else None
+    closest = _closest(index, step) if _found_nothing(entry) else None
     if closest is not None and closest[0].pattern != near_misses and not tried:
         found.append({"name": f"{SHOW_MISSES}{closest[0].pattern}", "label": "Show them", "beside": "message"})
     if any(limit.what == "rounds" for limit in entry.limits) and not tried and index.trace.level.has_circuit:
@@ -191,7 +191,7 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
         return f"No pair was fused: {plural(count, 'pair')} {'was' if count == 1 else 'were'} refused, {said}{reason}."
     name = step.pass_name
     tried = [rule for rule in index.trace.rules if tries(step, rule)]
-    closest = _closest(step)
+    closest = _closest(index, step.index)
     if not tried or closest is None:
         *outer, stage = map(str, step.at.stages)
         return f"{stage[:1].upper()}{stage[1:]} changed nothing{f' in {outer[1]}' if len(outer) > 1 else ''}."
@@ -210,10 +210,12 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
 
 def _reason(step: Step, refusal: Refusal) -> str:
     """Return why attempts like one were refused; what a rule that declined has said, if it says the same of all."""
+    if refusal.kind is not RefusalKind.DECLINED or refusal.is_switched_off:
+        return refusal.summary
     said = {miss.refusal.cause for miss in step.refusals if miss.refusal.pattern == refusal.pattern}
-    is_said = refusal.kind is RefusalKind.DECLINED and len(said) == 1 and not refusal.is_switched_off
-    return said.pop() if is_said else refusal.summary
+    return said.pop() if len(said) == 1 else refusal.summary
 
 
-def _closest(step: Step) -> tuple[Refusal, int] | None:
-    return closest([miss.refusal for miss in step.refusals])
+@cached
+def _closest(index: TraceIndex, step: int) -> tuple[Refusal, int] | None:
+    return closest([miss.refusal for miss in index.step(step).refusals])

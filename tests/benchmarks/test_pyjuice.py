@@ -1,5 +1,6 @@
 """The comparison with PyJuice, without PyJuice and CUDA: equal values, and notes on what is missing."""
 
+import json
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,10 +9,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from benchmarks import pyjuice_command, pyjuice_peer
+from benchmarks import pyjuice_command, pyjuice_em, pyjuice_peer
 from benchmarks.cases import get_case
-from benchmarks.pyjuice_cases import HiddenTreeCase, neighbour_tree, random_rows
+from benchmarks.pyjuice_cases import HiddenTreeCase, get_pyjuice_case, neighbour_tree, random_rows
 from benchmarks.pyjuice_command import pyjuice_notes, pyjuice_table, rows_to_json
+from benchmarks.pyjuice_em import EM, measure_em
 from benchmarks.pyjuice_peer import MISSING_PYJUICE, PYJUICE, PYJUICE_INSTALL, build_nodes, measure_pyjuice
 from benchmarks.pyjuice_structure import Categorical, Product, WeightedSum, structure_of
 from explorer.app.cli import app
@@ -23,7 +25,7 @@ TREE = HiddenTreeCase("tree", 4, side=4, num_categories=5)
 
 
 def small(name):
-    return replace(get_case(name), shape=(1, 5, 4), num_units=4, batch_size=8, num_categories=5)
+    return replace(get_pyjuice_case(name), shape=(1, 5, 4), num_units=4, batch_size=8, num_categories=5)
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def no_pyjuice(monkeypatch):
 
 
 @pytest.mark.parametrize("fold_inputs", [False, True])
-@pytest.mark.parametrize("case", [small("L1"), small("L2"), small("L6"), TREE], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*map(small, ("L1", "L2", "L4", "L6", "PD-16")), TREE], ids=lambda case: case.name)
 def test_the_structure_has_the_values_of_the_circuit(case, fold_inputs):
     source = case.circuit()
     circuit = TorchCompiler(optimize=False, fold=False).compile(source).double()
@@ -44,6 +46,7 @@ def test_the_structure_has_the_values_of_the_circuit(case, fold_inputs):
     for one in structure.vectors:
         if isinstance(one, Product):
             assert all(isinstance(factor, Categorical | WeightedSum) for factor in one.factors)
+            assert one.units_read.shape == (one.num_units, len(one.factors))
             assert len({factor.num_units for factor in one.factors}) == 1
 
 
@@ -99,6 +102,43 @@ def test_blocks_have_as_many_units_as_a_layer():
     torch.testing.assert_close(keywords["params"].sum(), torch.tensor(1.0))
 
 
+def test_a_kronecker_product_names_the_units_that_it_reads():
+    source = small("L4").circuit()
+    values = TorchCompiler(optimize=False, fold=False).compile(source)
+    one = next(one for one in structure_of(source, values, fold_inputs=False).vectors if isinstance(one, Product))
+    calls = []
+    juice = SimpleNamespace(multiply=lambda *_, **given: calls.append(given))
+    pyjuice_peer._build(juice, one, dict.fromkeys(one.factors))
+    assert calls[0]["sparse_edges"]
+    assert calls[0]["edge_ids"].tolist()[:5] == [[0, 0], [0, 1], [0, 2], [0, 3], [1, 0]]
+
+
+@pytest.mark.parametrize("case", [small("L1"), TREE], ids=lambda case: case.name)
+def test_steps_of_em_start_from_equal_values(case, no_pyjuice):
+    (row,) = measure_em(case, [8], 2, device="cpu")
+    assert row.ours == (EM, "native, gradients")
+    assert row.differences[EM][0] < 1e-5  # float32 next to double precision
+    assert row.best_peer is None
+    assert "EM step" in text_of(pyjuice_table(row))
+
+
+def test_an_entrant_that_fails_is_absent_and_the_others_are_measured(no_pyjuice, monkeypatch):
+    monkeypatch.setattr(pyjuice_em, "GRADIENTS", {"cpu": "triton"})
+    (row,) = measure_em(TREE, [8], 1, device="cpu")
+    assert row.ours == (EM,)
+    assert "LoweringError" in row.absent["triton, gradients"]
+
+
+def test_the_command_writes_each_case(no_pyjuice, tmp_path, monkeypatch):
+    monkeypatch.setattr(pyjuice_command, "get_pyjuice_case", lambda name: TREE)
+    file = tmp_path / "em.json"
+    given = ["tree", "--device", "cpu", "--em", "--batch", "4", "--repeats", "1", "--json", str(file)]
+    result = CliRunner().invoke(app, ["bench", "pyjuice", *given])
+    assert result.exit_code == 0, result.output
+    [row] = json.loads(file.read_text())["statistics"]["rows"]
+    assert (row["case"], row["is_em"]) == ("tree", True)
+
+
 def test_our_backends_are_measured_without_the_peer(no_pyjuice):
     rows = measure_pyjuice(TREE, [4, 8], 2, only=("torch", PYJUICE), device="cpu")
     assert [(row.batch_size, row.ours, row.best_peer) for row in rows] == [(4, ("torch",), None), (8, ("torch",), None)]
@@ -123,3 +163,39 @@ def test_the_command_says_how_to_install_it(no_pyjuice, monkeypatch):
     assert PYJUICE_INSTALL in MISSING_PYJUICE
     assert PYJUICE_INSTALL in " ".join(result.output.split())
     assert "there is none" in result.output
+
+
+def test_steps_of_the_peer_run_in_each_mode_from_its_first_values(monkeypatch):
+    """A circuit of PyJuice, replaced by one whose steps halve its parameter."""
+    calls = []
+
+    class Compiled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.params = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+
+        def forward(self, x, **given):
+            calls.append(("forward", given))
+            return self.params.expand(len(x), 1)
+
+        def backward(self, x, **given):
+            calls.append(("backward", given))
+
+        def mini_batch_em(self, step_size, pseudocount):
+            self.params.mul_(0.5)
+
+    juice = SimpleNamespace(compile=lambda *_, **__: Compiled())
+    monkeypatch.setattr(pyjuice_peer, "import_pyjuice", lambda: juice)
+    monkeypatch.setattr(pyjuice_peer, "build_nodes", lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(Compiled, "to", lambda *_: None)
+    made = pyjuice_peer.PyJuiceCircuit(structure=None)
+    peers = {f"{PYJUICE}: {mode.name}": (made, mode) for mode in pyjuice_peer.MODES}
+    monkeypatch.setattr(pyjuice_em, "CUDA", "cpu")
+    monkeypatch.setattr(pyjuice_em, "compile_peers", lambda *_: peers)
+    (row,) = measure_em(TREE, [4], 1, device="cpu")
+    assert [name for name in row.samples if name not in row.ours] == list(peers)[:3]  # the others fill no buffers
+    assert {given["logspace_flows"] for name, given in calls if name == "backward"} == {True}
+    assert row.best_peer is not None
+    made.reset()
+    assert made.compiled.params.item() == 1.0

@@ -2,13 +2,15 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch._C._autograd import DeviceType
 from typer.testing import CliRunner
 
 import benchmarks
-from benchmarks import peer as peers, suite, suite_entrants, suite_report
+from benchmarks import device_times, peer as peers, suite, suite_entrants, suite_report
 from benchmarks.allocations import kept_bytes, peak_bytes
 from benchmarks.cases import Case
 from benchmarks.opponent import HandWrittenCircuit
@@ -315,3 +317,29 @@ def test_peaks_of_pytorch_and_what_numpy_keeps():
     kept: list[object] = []
     assert peak_bytes(lambda: (torch.ones(1000) + torch.ones(1000)).sum()) == 3 * 4000  # not the sum, which comes later
     assert kept_bytes(lambda: kept.append(torch.ones(5).numpy().repeat(1000))) == 4 * 5000
+
+
+def test_time_on_the_device_is_that_of_its_kernels(monkeypatch):
+    """A profiler that has seen each run as a call of 8 µs on the CPU, and two kernels of 3 µs."""
+
+    class Event:
+        def __init__(self, device, ns):
+            self.device_type, self.duration_ns = lambda: device, lambda: ns
+
+    class Profiler:
+        def __init__(self, **_):
+            self.kineto_results = SimpleNamespace(events=lambda: [Event(*one) for one in seen])
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    seen: list[tuple[DeviceType, int]] = []
+    runs = [(DeviceType.CPU, 8000), (DeviceType.CUDA, 3000), (DeviceType.CUDA, 3000)]
+    monkeypatch.setattr(device_times, "profile", Profiler)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    assert device_times.device_seconds(lambda: seen.extend(runs)) == pytest.approx(6e-6)
+    seen.clear()
+    assert device_times.device_seconds(lambda: None) is None

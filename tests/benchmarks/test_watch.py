@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -12,10 +15,10 @@ from torch._inductor.async_compile import AsyncCompile
 from typer.testing import CliRunner
 
 import explorer
-from benchmarks import watch_models
+from benchmarks import watch_command, watch_models
 from benchmarks.watch_command import cells_of, measure_apart
 from benchmarks.watch_models import MODELS, TRAIN, WatchResult, get_model
-from benchmarks.watched_model import GraphFacts, collecting, fusions_of, hearing, judge_seams
+from benchmarks.watched_model import DEFINITION, GraphFacts, code_missing, collecting, fusions_of, hearing, judge_seams
 from explorer.app.cli import app
 from explorer.trace import Trace
 from tests.adapters.models import folder_of_inductor, head
@@ -73,6 +76,64 @@ def test_a_seam_that_inductor_contradicts_is_found(heard: tuple[Trace, GraphFact
     wrong = judge_seams(next(fusions_of(trace)), asked)[1]
     assert wrong
     assert all("Inductor" in one for one in wrong)
+
+
+def test_each_function_has_its_code_beside_a_call(heard: tuple[Trace, GraphFacts, list[str], list[str]]) -> None:
+    trace, _, _, watched = heard
+    assert DEFINITION.findall(watched[0])
+    assert code_missing(watched, [trace]) == []
+    more = "\ncpp_fused_unknown_0 = async_compile.cpp_pybinding([])\n"
+    assert code_missing([*watched, more], [trace]) == ["the code of cpp_fused_unknown_0 is beside no call"]
+    shown = DEFINITION.findall(watched[0])[0][0]
+    in_triton = f"\n{shown} = async_compile.triton('{shown}')\n"  # and its code is in C++
+    assert code_missing([in_triton], [trace]) == [f"the code of {shown} is beside no call"]
+
+
+class WithoutDevice:
+    """A driver, as Inductor needs it to write Triton."""
+
+    def get_current_target(self) -> object:
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which pip has for Linux")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="`bench watch --device cuda` does it there")
+def test_code_in_triton_is_beside_its_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inductor writes Triton for the CPU, and nothing compiles it."""
+    from triton.runtime import driver
+
+    module, x = head()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(AsyncCompile, "triton", lambda *_, **__: SimpleNamespace(run=lambda *_, **__: None))
+    torch._dynamo.reset()
+    monkeypatch.setattr(driver, "_active", WithoutDevice())
+    try:
+        with (
+            config.patch(cpu_backend="triton", compile_threads=1),
+            torch.no_grad(),
+            collecting() as codes,
+            explorer.watching() as traces,
+        ):
+            torch.compile(module)(x)
+    finally:
+        torch._dynamo.reset()
+    defined = DEFINITION.findall(codes[0])
+    assert {language for _, language in defined} == {"triton"}
+    assert code_missing(codes, traces) == []
+    [fusion] = fusions_of(traces[0])
+    assert len(fusion.groups) >= len(defined)
+
+
+def test_models_on_cuda_need_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_command, "why_no_cuda", lambda: "there is none")
+    result = CliRunner().invoke(app, ["bench", "watch", "kronecker", "--device", "cuda"])
+    assert result.exit_code == 2
+    assert "there is none" in result.output
 
 
 def test_models_without_their_package_are_named_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -493,3 +493,18 @@ def test_numbers_that_are_no_integers_neither_count_rows_nor_have_hundreds_of_di
     assert notes_on(data) == ()
     assert all(isinstance(one, GaussianColumn) and not one.is_integer for one in data.columns)
     assert data.columns[1].decode(np.array([0.0])) == [pytest.approx(2.05e301)]
+
+
+@pytest.mark.parametrize(("mean", "scale"), [(1e15, 7.2), (-1e12, 0.01), (1e6, 1e-3)])
+def test_numbers_far_from_zero_keep_the_digits_by_which_they_differ(mean: float, scale: float):
+    column = GaussianColumn("a", mean, scale)
+    cells = [mean + scale * step for step in (-1.5, -0.25, 0.5, 3.5)]
+    decoded = column.decode(column.encode(np.array(cells), ""))
+    np.testing.assert_allclose(
+        np.subtract(decoded, mean), np.subtract(cells, mean), atol=1e-3 * scale + abs(np.spacing(mean))
+    )
+
+
+def test_the_mean_of_a_column_far_from_zero_has_as_many_digits_as_its_deviation():
+    column = GaussianColumn("seconds", 1732928287.35, 2043.59, is_integer=True)
+    assert column.describe() == "integer: mean 1732928287, standard deviation 2044"

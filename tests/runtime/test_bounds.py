@@ -203,8 +203,8 @@ def test_packed_parameters_are_those_of_the_snapshot_whatever_threads_do(monkeyp
         one.add_(0.5 * torch.arange(one.numel()).view(one.shape))
     expected, kept = compiled(x), [one.clone() for one in parameters]
 
-    def snapshot_then_change(circuit):
-        found = take_snapshot(circuit)
+    def snapshot_then_change(circuit, have_bytes):
+        found = take_snapshot(circuit, have_bytes)
         for one in parameters:
             one.mul_(3)
         return found

@@ -17,10 +17,11 @@ from torch.utils.data import DataLoader, Dataset
 
 from explorer.backend import TorchCircuit
 from explorer.runtime import FastCircuit, fast
-from explorer.runtime.native import threads as native_threads
+from explorer.runtime.native import comparing, threads as native_threads
 from explorer.runtime.native.build import find_compiler
 from explorer.runtime.native.structures import NativeShare
 from explorer.runtime.native.threads import CALLERS, call_in_threads, find_start_team
+from explorer.runtime.snapshots import Copies, take_snapshot
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
 from tests.runtime.circuits import has_compiler
@@ -51,6 +52,50 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 @pytest.fixture(scope="module")
 def digits() -> TorchCircuit:
     return compile_circuit(load_named("digits")).float()
+
+
+@pytest.mark.parametrize("where", ["team", "pool"])
+@pytest.mark.parametrize("threads", [2, 3])
+def test_each_changed_byte_is_noticed_whichever_thread_compares_it(threads, where, pool, monkeypatch):
+    """Changed by `.data`, which leaves no trace."""
+    monkeypatch.setattr(comparing, "THREAD_BYTES", 1000)
+    torch.set_num_threads(threads)
+    if where == "pool":
+        pool()
+    asked: list[int] = []
+    call = comparing.call_in_threads
+    monkeypatch.setattr(comparing, "call_in_threads", lambda *given: (asked.append(given[2]), call(*given)))
+    circuit = compile_circuit(load_named("digits")).float()
+    sizes = [one.nbytes for one in circuit.parameters()]
+    snapshot = take_snapshot(circuit, comparing.have_bytes_by_threads)
+    assert snapshot.is_current()
+    assert asked == [threads]
+    for one in circuit.parameters():
+        numbers = one.data.view(-1).view(torch.uint8)
+        for at in {0, len(numbers) // threads - 1, len(numbers) // threads, len(numbers) // 2, len(numbers) - 1}:
+            numbers[at] ^= 1
+            assert not snapshot.is_current(), (tuple(one.shape), at)
+            numbers[at] ^= 1
+    assert snapshot.is_current()
+    assert asked == [threads] * (len(asked))
+    assert len(asked) > 4 * len(sizes)
+
+
+def test_parameters_of_another_type_or_shape_are_not_those_of_a_snapshot(monkeypatch):
+    monkeypatch.setattr(comparing, "THREAD_BYTES", 1000)
+    circuit = compile_circuit(load_named("digits")).float()
+    snapshot = take_snapshot(circuit, comparing.have_bytes_by_threads)
+    assert isinstance(snapshot, Copies)
+    assert snapshot.on_cpu is not None
+    first = next(circuit.parameters())
+    kept = first.data
+    for other in (kept.double(), kept.view(-1), kept.view(torch.int32)):
+        with torch.no_grad():
+            found = [other if one is first else one for one in circuit.present_parameters()]
+        assert not comparing.have_bytes_by_threads(found, snapshot.on_cpu)
+    strided = torch.empty(*kept.shape, 2)[..., 0].copy_(kept)
+    found = [strided if one is first else one for one in circuit.present_parameters()]
+    assert comparing.have_bytes_by_threads(found, snapshot.on_cpu)
 
 
 def names_of_threads(threads: int = 2) -> list[str]:

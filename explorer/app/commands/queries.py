@@ -14,7 +14,7 @@ import typer
 
 from explorer.app.commands.console import check_output, complete_circuit, print_text, say_note
 from explorer.app.commands.workers import joined_workers
-from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name
+from explorer.errors import DataTypeError, FileFormatError, FormError, ShapeError, ValueRangeError, check_name
 from explorer.files import replace_file
 from explorer.options import MAX_SEED
 
@@ -149,12 +149,15 @@ def sample(
     semiring: Semiring = None,
     root: Root = None,
     assume_deterministic: AssumeDeterministic = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the file if it exists")] = False,
 ) -> None:
     """Draw samples from a circuit, jointly or given some variables, and print or write them."""
     _check_evidence(rows, observe)
     if out is not None:
         check_name("kind of file for samples", out.suffix.lower(), FORMATS)
         check_output(out, source, rows)
+        if out.is_file() and not overwrite:
+            raise FileFormatError(f"{out} exists; choose another file, or replace it with --overwrite")
     from explorer.app.queries.loading import load_subject, root_of
     from explorer.app.queries.query_kinds import Query, ask
 
@@ -230,6 +233,8 @@ def _text_of(subject: "Subject", found: "Found", is_table: bool) -> str:
             "most probable": ["yes" if exact else "at least this" for exact in found.completion.is_exact.tolist()],
         }
         return subject.table_text(found.completion.assignment, found.query.evidence.observed, columns)
+    from explorer.learning.tables import mean_label
+
     assert found.expected is not None
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -237,7 +242,7 @@ def _text_of(subject: "Subject", found: "Found", is_table: bool) -> str:
     for row in range(len(found.query.evidence.x)):
         for name, mean, deviation, is_bound in found.expected.moments(row):
             shown = f"{'at most ' * is_bound}{deviation:.6g}"
-            writer.writerow([*([row + 1] if is_table else []), name, f"{mean:.6g}", shown])
+            writer.writerow([*([row + 1] if is_table else []), name, mean_label(mean, deviation, 6), shown])
     return text.getvalue()
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import check_output, notes, print_text, results, say_note
 from explorer.app.commands.trace import OfLevel, Source, trace_of
+from explorer.errors import FileFormatError
 from explorer.files import replace_file
 from explorer.trace import COMPILED
 
@@ -225,6 +226,10 @@ PICTURES = (".svg", ".png")
 ENGINES = ("own", "dot")
 
 
+PAGES = (".html", ".htm", "")
+"""The endings of pages; /dev/stdout has none."""
+
+
 def html(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", help="write the page here")],
@@ -235,6 +240,8 @@ def html(
     from explorer.views import TraceIndex
     from explorer_widgets import page_html
 
+    if out.suffix.lower() not in PAGES:
+        raise FileFormatError(f"cannot write {out}: the name of a page ends in {' or '.join(filter(None, PAGES))}")
     check_output(out, source)
     trace = trace_of(source, level)
     if note := note_on_size(trace):
@@ -255,7 +262,7 @@ def svg(
     level: OfLevel = COMPILED,
 ) -> None:
     """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""
-    from explorer.errors import FileFormatError, check_name, unknown_name
+    from explorer.errors import check_name, unknown_name
     from explorer.views import COLOURS, MODES, TraceIndex
 
     if mode not in MODES:

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from explorer.app.commands.console import check_output, command, complete_circuit, notes, print_text, say_note
-from explorer.errors import CircuitError, check_name
+from explorer.errors import CircuitError, FileFormatError, check_name
 from explorer.options import CompilerOptions
 from explorer.trace import COMPILED
 
@@ -121,10 +121,9 @@ def trace(
     from explorer.app.circuits import load_source
     from explorer.symbolic import Circuit
 
-    if out is not None and not out.name.endswith(TRACE_ENDINGS):
-        say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_output(out, circuit, pipeline)
+        _check_ending(out)
     found = load_source(circuit)
     recorder = recorder_of(found, circuit, level, options, pipeline, mode, operators)
     what = f"Compiling {len(found.graph):,} layers" if isinstance(found, Circuit) else "Recording"
@@ -133,6 +132,15 @@ def trace(
     if out is not None:
         save(recorded, out, times)
         print_text(f"\nWrote {out}. Look inside: {command()} show {quote(str(out))}")
+
+
+def _check_ending(out: Path) -> None:
+    """Say how traces are named. Raises: FileFormatError if a file with another name would be replaced."""
+    if not out.name.endswith(TRACE_ENDINGS):
+        usual = f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}"
+        if out.is_file():
+            raise FileFormatError(f"{out} exists, and {usual}: choose another name, or remove the file")
+        say_note(f"{usual}; writing {out} as asked")
 
 
 def save(recorded: "Trace", out: Path, times: bool = True) -> None:

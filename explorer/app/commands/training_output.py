@@ -29,7 +29,7 @@ def columns_table(data: "TableData") -> Table:
     for name in ("column", "kind", "values"):
         table.add_column(name)
     if all(column.name == f"x{position}" for position, column in enumerate(data.columns)):
-        table.caption = "The file has no names of columns."
+        table.caption = "The file has no names of columns: its first line has numbers only, so it is a row."
     for column in data.columns:
         table.add_row(escape(column.name), column.kind, escape(column.describe()))
     return table

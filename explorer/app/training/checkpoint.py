@@ -1,5 +1,6 @@
 """Checkpoints: values of the leaves of a circuit, options to compile it again, and whether a file may be replaced."""
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -165,9 +166,9 @@ class Checkpoint:
             content = torch.load(file, map_location="cpu", weights_only=True)
         except FileNotFoundError as error:
             raise FileFormatError(f"there is no checkpoint {path}") from error
-        except OSError as error:
-            raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
         except Exception as error:  # torch.load raises whatever a foreign file leads its unpickler to
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # which seeking in half a file gives
+                raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
             raise FileFormatError(
                 f"{path} is not a {FORMAT}, or it is truncated; for other PyTorch files, {RECORD_MODULE}"
             ) from error

@@ -7,6 +7,7 @@ from explorer.learning.tables.columns import (
     Column as Column,
     GaussianColumn as GaussianColumn,
     columns_from_json as columns_from_json,
+    mean_label as mean_label,
     row_words as row_words,
 )
 from explorer.learning.tables.inference import infer_columns as infer_columns

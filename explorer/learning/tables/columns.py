@@ -169,14 +169,18 @@ class GaussianColumn(Column):
     def _real(self, code: float) -> float:
         """Without the digits that come from rounding: -0.626, not -0.6260000000000003."""
         value = self.mean + self.scale * code
+        if not math.isfinite(value):
+            return value
         largest = max(abs(value), abs(self.mean), self.scale)
-        return round(value, 14 - math.floor(math.log10(largest))) if math.isfinite(value) else value
+        digits = 14 - math.floor(math.log10(largest)), 6 - math.floor(math.log10(self.scale))
+        return round(value, max(digits))  # a column may vary in its last digits only
 
     def input_spec(self) -> InputSpec:
         return GaussianInput(stddev=_stddev)
 
     def describe(self) -> str:
-        return f"{'integer' if self.is_integer else 'real'}: mean {self.mean:.4g}, standard deviation {self.scale:.4g}"
+        mean = mean_label(self.mean, self.scale, 4)
+        return f"{'integer' if self.is_integer else 'real'}: mean {mean}, standard deviation {self.scale:.4g}"
 
     @property
     def log_scale(self) -> float:
@@ -256,6 +260,17 @@ def number_label(text: str) -> str:
 def float_label(number: float) -> str:
     """The label of a number: all digits of an integer, otherwise 15 digits, so that 0.1 + 0.2 is 0.3."""
     return str(int(number)) if number.is_integer() and abs(number) < MAX_DIGITS else f"{number:.15g}"
+
+
+def mean_label(mean: float, deviation: float, digits: int) -> str:
+    """A mean in so many digits, and in more where it is far above its standard deviation, which has as many.
+
+    >>> mean_label(1732928287.35, 2043.59, 4), mean_label(0.123456, 7.0, 4)
+    ('1732928287', '0.1235')
+    """
+    if mean and deviation and math.isfinite(mean) and math.isfinite(deviation):
+        digits += max(0, round(math.log10(abs(mean) / deviation)))
+    return f"{mean:.{min(digits, 17)}g}"
 
 
 def row_words(row: int, lines: Sequence[int] = ()) -> str:

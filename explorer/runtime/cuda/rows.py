@@ -19,7 +19,7 @@ DROPPED = tl.constexpr(SINGLE.dropped)
 LOWEST = tl.constexpr(SINGLE.lowest)
 LN2 = tl.constexpr(operators.LN2)
 EXPONENT = tl.constexpr(operators.EXPONENT)
-TWICE_BIAS = tl.constexpr(254 << 23)
+ONE, TWICE_BIAS = tl.constexpr(operators.ONE), tl.constexpr(254 << 23)
 READ = tl.constexpr(len(ReadRecord._fields))
 START, VARIABLE, IS_TABLE = (tl.constexpr(ReadRecord._fields.index(name)) for name in ("start", "variable", "is_table"))
 
@@ -92,11 +92,19 @@ def term_bound(bound, by, norm, underflow, MOST: tl.constexpr, SCALED: tl.conste
 
 
 @triton.jit
-def power_of_two(top, scale, bound):
-    """Return the divisor of a row with the largest element `top`, and its new scale and bound."""
+def power_of_two(top, scale, bound, KEEP: tl.constexpr):
+    """Return the divisor of a row with the largest element `top`, and its new scale and bound.
+
+    Rows that are zero or too small are divided by 1; in training (KEEP) they have no bound, as their gradients are not
+    known.
+    """
     bits = top.to(tl.int32, bitcast=True) & EXPONENT
+    if not KEEP:
+        bits = tl.where(top < SMALLEST, ONE, bits)
     by = (bits * -1 + TWICE_BIAS).to(tl.float32, bitcast=True)  # a tensor first, for the interpreter
-    is_legal = (top >= SMALLEST) & (bits < TWICE_BIAS)
+    is_legal = bits < TWICE_BIAS
+    if KEEP:
+        is_legal = is_legal & (top >= SMALLEST)
     scale += ((bits >> 23) - 127).to(tl.float64) * LN2
     return by, scale, tl.where(is_legal, bound * by + SMALLEST, float("inf"))
 
@@ -107,7 +115,7 @@ def write_rows(
     WIDTH: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     """Multiply each row by a power of two, so that its largest element is in [1, 2); for training keep the factor."""
-    by, scale, bound = power_of_two(tl.max(found, axis=1), scale, bound)
+    by, scale, bound = power_of_two(tl.max(found, axis=1), scale, bound, KEEP)
     row = slot * batch + b
     if KEEP:
         tl.store(factors + row, by, mask=in_batch)

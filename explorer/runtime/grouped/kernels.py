@@ -20,7 +20,8 @@ MAX_SUMMANDS = 1024
 """Maximum number of summands in one part of a sum."""
 STEP_NUMBERS = 1 << 19
 """The numbers of the products of a step of one thread on a CPU: two mebibytes stay in its cache."""
-EXPONENT = 0x7F800000
+EXPONENT, ONE = 0x7F800000, 127 << 23
+"""The bits of the exponent of a float32, and those of 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,11 @@ def from_logarithms(logarithms: Tensor, out: Tensor | None = None) -> Values:
 
 
 def rescale(values: Tensor, scales: Tensor, bounds: Tensor, out: Tensor | None) -> Values:
-    """Divide each row by the power of two of its largest element, in `out` if it is given."""
+    """Divide each row by the power of two of its largest element, in `out` if it is given; rows of zeros by 1."""
     top = values.amax(dim=2)
-    bits = top.view(torch.int32) & EXPONENT
+    bits = torch.where(top < SINGLE.smallest, ONE, top.view(torch.int32) & EXPONENT)
     by = ((254 << 23) - bits).view(torch.float32)
-    legal = (top >= SINGLE.smallest) & (bits < (254 << 23))
+    legal = bits < (254 << 23)
     scales = scales + ((bits >> 23) - 127).double() * LN2
     return Values(
         torch.mul(values, by.unsqueeze(2), out=out),

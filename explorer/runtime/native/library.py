@@ -42,6 +42,7 @@ SIGNATURES = {
     "training_workspace": ((c_void_p, c_void_p, c_int64), c_int64),
     "take_forward_shares": ((c_void_p,), None),
     "take_tiles": ((c_void_p,), None),
+    "compare_parts": ((c_void_p,), None),
     "multiply_and_add": ((c_int64, c_void_p), c_int64),
     "read_floats": ((c_void_p, c_int64, c_void_p), None),
 }

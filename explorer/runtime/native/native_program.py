@@ -1,7 +1,7 @@
 """A circuit for the native library: kernel calls, packed parameters, and the evaluation by the threads of torch."""
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from threading import Lock
@@ -15,11 +15,12 @@ from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.memory import Workspaces
 from explorer.runtime.native.arrays import make_arrays
 from explorer.runtime.native.build import BuildError
+from explorer.runtime.native.comparing import have_bytes_by_threads
 from explorer.runtime.native.evaluating import CallShares, Kernels
 from explorer.runtime.native.library import load_doubles, load_library, make_input
 from explorer.runtime.packed import Answer, Packed, PackedProgram
 from explorer.runtime.plan import Plan, lower_to_plan, run_passes
-from explorer.runtime.snapshots import Snapshot
+from explorer.runtime.snapshots import Bytes, Snapshot
 
 NO_DENSITIES = torch.empty((0, 0), device="cpu")
 """The densities of a circuit without layers that PyTorch evaluates."""
@@ -72,6 +73,10 @@ class NativeProgram(PackedProgram[NativeNumbers]):
         self.library = load_library()
         self.lanes = self.library.lanes()
         self.workspaces = Workspaces()
+
+    @staticmethod
+    def have_bytes(tensors: Sequence[Tensor], copies: Sequence[Bytes]) -> bool:
+        return have_bytes_by_threads(tensors, copies)
 
     @cached_property
     def sharing(self) -> CallShares:

@@ -18,6 +18,7 @@ from explorer.runtime.kernel_types import (
     SINGLE,
     SIZES,
     STATE_BITS,
+    ZERO_SCALE,
     Content,
     InputType,
     Limits,
@@ -265,6 +266,19 @@ class NativeBackwardCall(ctypes.Structure):
     changed: Integer  # logits have changed since the forward pass
 
 
+@record
+class NativeComparisonCall(ctypes.Structure):
+    """Pieces of memory that are compared with copies; each thread has an equal part of every piece."""
+
+    pieces: Annotated[int, "const char* const*"]
+    copies: Annotated[int, "const char* const*"]
+    sizes: Integers  # in bytes
+    num_pieces: Integer
+    num_threads: Integer
+    next_thread: Integer  # so far, as the next one
+    differs: Integer  # a byte differs
+
+
 RECORDS: Sequence[type[ctypes.Structure]] = (
     NativeOperand,
     NativeKernelCall,
@@ -277,6 +291,7 @@ RECORDS: Sequence[type[ctypes.Structure]] = (
     NativeKeptTile,
     NativeForwardCall,
     NativeBackwardCall,
+    NativeComparisonCall,
 )
 """Each after those that it names. Their names in C++ have no `Native`."""
 
@@ -296,6 +311,7 @@ def header() -> str:
             "#endif",
             f"typedef uint{STATE_BITS}_t State;",
             *sizes,
+            f"constexpr double ZERO_SCALE = {ZERO_SCALE!r};",
             _enumeration("Kind", {kind.name: number for kind, number in KIND_NUMBERS.items()}),
             *(_enumeration(kind.__name__, {one.name: one.value for one in kind}) for kind in ENUMERATIONS),
             *map(_structure, RECORDS),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from explorer.trace import MatchFound, MatchLost
-from explorer.views.hulls import stops_of
+from explorer.views.hulls import stops_of_matches
 from explorer.views.index import TraceIndex
 from explorer.views.marks import mark
 from explorer.views.plates.pin_places import Note, width_of, words
@@ -64,8 +64,7 @@ def contest_note(index: TraceIndex, step: int, conflicts: Sequence[MatchLost], s
 
 def _hull(index: TraceIndex, step: int, match: MatchFound) -> str:
     """Return the id of the outline of a match in the state before the step."""
-    stops = stops_of(index, step, None)[0]
-    return next((stop.view["id"] for stop in stops if match in stop.attempts), "")
+    return next((stop.view["id"] for stop in stops_of_matches(index, step) if match in stop.attempts), "")
 
 
 def _name(index: TraceIndex, step: int, layer: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ class Scene:
     view: PictureView
     places: Sequence[Place]
     taken: list[Area] = field(default_factory=list[Area])
+    reads: dict[tuple[str, int], dict[int, list[Read]]] = field(default_factory=dict[tuple[str, int], Any])
+    """What was looked up of `_reads_of`."""
 
     @cached_property
     def rects(self) -> dict[str, Rect]:
@@ -96,18 +99,21 @@ class Scene:
 
     def reads_at(self, layer: int, kind: RefusalKind) -> list[Read]:
         """Return the reads by which a layer refused: of it by others, or by it of others."""
-        end = 0 if kind is RefusalKind.SEVERAL_USERS else 1 if kind is RefusalKind.SEVERAL_INPUTS else None
-        return [] if end is None else self._reads_by_layer[end].get(layer, [])
+        if kind is RefusalKind.SEVERAL_USERS:
+            return self._reads_of(self.cells[layer].plate, 0).get(layer, [])
+        if kind is RefusalKind.SEVERAL_INPUTS:
+            return self._reads_of(self.cells[layer].plate, 1).get(layer, [])
+        return []
 
-    @cached_property
-    def _reads_by_layer(self) -> tuple[dict[int, list[Read]], dict[int, list[Read]]]:
-        """The reads of each layer, and those by it."""
-        found: tuple[dict[int, list[Read]], dict[int, list[Read]]] = {}, {}
-        for edge in self.view["edges"]:
-            for pair in self.pairs(edge):
-                for layer, of_layer in zip(pair, found, strict=True):
-                    of_layer.setdefault(layer, []).append((pair, edge))
-        return found
+    def _reads_of(self, plate: str, end: int) -> dict[int, list[Read]]:
+        """Return the reads of each layer of a plate (`end` 0), or those by it (1)."""
+        if (plate, end) not in self.reads:
+            found = self.reads[plate, end] = {}
+            for ends, edge in self.edges.items():
+                if ends[end] == plate:
+                    for pair in self.pairs(edge):
+                        found.setdefault(pair[end], []).append((pair, edge))
+        return self.reads[plate, end]
 
     @cached_property
     def words(self) -> NDArray[np.float64]:

@@ -102,8 +102,8 @@ def copied_bytes(index: TraceIndex, at: int) -> int | None:
 
 def copies_before_folding(index: TraceIndex, at: int) -> bool:
     """Return whether layers whose level is not folded after the step `at` copy some of their inputs to one place."""
-    nodes = index.trace.step(at).snapshot.graph.nodes
-    folded = (read.copied_bytes for node, read in index.reads.items() if node in nodes and index.folded_at[node] <= at)
+    present = index.state(at).present
+    folded = (read.copied_bytes for node, read in index.reads.items() if present[node] and index.folded_at[node] <= at)
     return (copied_bytes(index, at) or 0) > sum(folded)
 
 

@@ -65,6 +65,14 @@ def test_rules_lists_the_passes_of_a_level_and_their_rules(level, heading, line)
     assert len(lines) < 300
 
 
+def test_no_file_of_another_kind_is_replaced_by_a_trace_or_a_page(tmp_path: Path):
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n")
+    assert "exists, and a trace is usually named" in run("trace", "blackboard", "-o", str(table), code=2).output
+    assert "the name of a page ends in .html or .htm" in run("html", "blackboard", "-o", str(table), code=2).output
+    assert table.read_text() == "a,b\n"
+
+
 def test_show_prints_a_bar_and_a_sentence_for_each_step_that_changed_something(tmp_path):
     path = str(tmp_path / "digits.trace.json")
     run("trace", "digits", "-o", path)

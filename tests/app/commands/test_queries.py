@@ -90,7 +90,19 @@ def test_samples_are_written_as_an_array_and_as_images(tmp_path: Path):
     data = picture.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", data[16:24]) == (8 * (3 * 9 - 1), 8 * (2 * 9 - 1))  # 3 by 2 images, enlarged 8 times
-    assert "not known to be a circuit of images" in run("sample", "blackboard", "-o", str(picture), code=2)
+    assert "not known to be a circuit of images" in run("sample", "blackboard", "-o", str(tmp_path / "b.png"), code=2)
+
+
+def test_samples_replace_a_file_only_if_that_is_asked(tmp_path: Path):
+    """It may be the table that a circuit was trained on."""
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    assert "exists; choose another file, or replace it with --overwrite" in run(
+        "sample", "blackboard", "-o", str(table), code=2
+    )
+    assert table.read_text() == "a,b\n1,2\n"
+    run("sample", "blackboard", "-n", "3", "-o", str(table), "--overwrite")
+    assert len(table.read_text().splitlines()) == 4
 
 
 def test_a_checkpoint_of_a_table_speaks_of_its_columns(checkpoint: str):

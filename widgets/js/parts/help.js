@@ -19,6 +19,7 @@ const KEYS = [
   ["/", "search"],
   ["d", "diff, after"],
   ["h", "lineage"],
+  ["b, s", "what layers believe, of an image or a table; sample from it"],
   ["w", "why not; without a selection, the near miss that got furthest"],
   ["t", TIMING],
   ["r, z", "race of before and after on the time line; magnify its end"],

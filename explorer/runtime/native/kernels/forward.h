@@ -319,12 +319,13 @@ struct Tile : TileRows {
   // Divides the rows of a span by the power of two of their largest element, but for those where that is in
   // [2^-KEPT, 2): most of the time all are, and nothing is written.
   void rescale(const KernelCall& call, Span span) {
+    const bool needs_elements = training || call.kind == GAUSSIAN;  // of rows that are too small, or they are made again
     for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
       const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
       Real* out = values_of(call) + start * call.out_width;
       Real top[LANES], by[LANES];
-      Bits exponents[LANES], is_legal[LANES];
-      bool are_kept = false;
+      Bits exponents[LANES], is_legal[LANES], is_small[LANES];
+      bool are_kept = false, any_zero = false;
       with_vectors(call.out_width, [&](auto known) {
         const int64_t width = known.value ? known.value * LANES : call.out_width;
         Vector found = largest_of_rows(out, width, count);
@@ -335,7 +336,9 @@ struct Tile : TileRows {
           const Integers legal = (found >= SMALLEST) & (exponent < BIAS);  // not zero, too small, infinite or NaN
           const Integers moved = legal & ((exponent > 0) | (exponent < -KEPT));
           const Vector factor = moved ? (Vector)((BIAS - exponent) << MANTISSA) : all(1.0f);
-          found = legal ? found * factor : all(1.0f);
+          *(Integers*)is_small = found < SMALLEST;
+          any_zero = !is_zero(found == 0);
+          found = legal ? found * factor : found == 0 ? found : all(1.0f);
           store(by, factor);
           *(Integers*)exponents = moved & exponent;
           *(Integers*)is_legal = legal;
@@ -355,8 +358,37 @@ struct Tile : TileRows {
       Real* bound = bounds_of(call) + start;
       INDEPENDENT for (int64_t i = 0; i < count; i++) {
         scale[i] += exponents[i] * LN2;
-        bound[i] = is_legal[i] ? bound[i] * by[i] + (exponents[i] ? SMALLEST : 0) : INFINITY;
+        const Real small = needs_elements ? INFINITY : bound[i];
+        bound[i] = is_legal[i] ? bound[i] * by[i] + (exponents[i] ? SMALLEST : 0) : is_small[i] ? small : INFINITY;
       }
+      if (any_zero && !needs_elements) find_exact_zeros(call, start, count);
+    }
+  }
+
+  // Of rows that are zero, which no underflow has made so: each of their terms has a factor that is exactly zero, which is
+  // what a largest element and a bound of zero say.
+  void find_exact_zeros(const KernelCall& call, int64_t start, int64_t count) {
+    if (call.kind != PRODUCT && call.kind != SUM && call.kind != MIXING) return;
+    const Operand* operands = circuit.operands + call.operands;
+    bool is_exact[LANES], is_zero[LANES];
+    memset(is_exact, 1, count);
+    for (int64_t h = 0; h < call.terms; h++) {
+      memset(is_zero, 0, count);
+      for (int64_t c = 0; c < call.factors; c++) {
+        const Rows one = rows_of(operands[h * call.factors + c]);
+        each_row(one, {start, count}, [&](int64_t i, int64_t at) {
+          is_zero[i] |= (one.bounds[at] == 0) & (!one.largest || one.largest[at] == 0);
+        });
+      }
+      for (int64_t i = 0; i < count; i++) is_exact[i] &= is_zero[i];
+    }
+    const Real* top = tops_of(call) + start;
+    Real* bound = bounds_of(call) + start;
+    double* scale = scales_of(call) + start;
+    for (int64_t i = 0; i < count; i++) {
+      is_exact[i] &= top[i] == 0;
+      bound[i] = is_exact[i] ? 0 : bound[i];
+      scale[i] = is_exact[i] ? ZERO_SCALE : scale[i];
     }
   }
 
@@ -454,7 +486,8 @@ struct Tile : TileRows {
         float* result = to + ((first + b) * circuit.num_outputs + i) * circuit.output_units;
         for (int64_t n = 0; n < circuit.output_units; n++) {
           result[n] = (float)(log((double)from[n]) + scale_of);
-          sure &= bound_of < left * from[n] && result[n] - result[n] == 0;
+          const bool is_zero = bound_of == 0 && from[n] == 0;  // exactly
+          sure &= is_zero || (bound_of < left * from[n] && result[n] - result[n] == 0);
         }
       }
       certified[first + b] = sure;
