@@ -15,6 +15,7 @@ from benchmarks.dashboard_times import measure_dashboard
 from benchmarks.learning_command import bench_learning
 from benchmarks.operators_command import bench_operators
 from benchmarks.pyjuice_command import bench_pyjuice
+from benchmarks.rivals_command import bench_rivals
 from benchmarks.speed_commands import bench_robustness, bench_roofline, bench_scaling, bench_suite
 from benchmarks.sweep_command import bench_sweep
 from benchmarks.view_times import (
@@ -53,6 +54,7 @@ bench.command("robustness")(bench_robustness)
 bench.command("sweep")(bench_sweep)
 bench.command("operators")(bench_operators)
 bench.command("pyjuice")(bench_pyjuice)
+bench.command("rivals")(bench_rivals)
 bench.command("watch")(bench_watch)
 bench.command("learning")(bench_learning)
 
