@@ -81,6 +81,35 @@ def test_each_changed_byte_is_noticed_whichever_thread_compares_it(threads, wher
     assert len(asked) > 4 * len(sizes)
 
 
+SMALL_TEAM = """
+import torch
+from explorer.runtime.native import comparing
+from explorer.runtime.snapshots import take_snapshot
+from explorer.templates import load_named
+from tests.levels.modes import compile_circuit
+
+comparing.THREAD_BYTES = 1000
+torch.set_num_threads(4)
+circuit = compile_circuit(load_named("digits")).float()
+snapshot = take_snapshot(circuit, comparing.have_bytes_by_threads)
+found = [snapshot.is_current()]
+for one in circuit.parameters():
+    for part in (0, 1, 2, 3):
+        number = one.data.view(-1).view(torch.uint8)[part * one.nbytes // 4 :][:1]
+        number ^= 1
+        found.append(not snapshot.is_current())
+        number ^= 1
+print(all(found), len(found))
+"""
+
+
+@pytest.mark.parametrize("limit", [{"OMP_THREAD_LIMIT": "1"}, {"OMP_THREAD_LIMIT": "2"}, {"OMP_DYNAMIC": "true"}])
+def test_changes_are_noticed_by_a_team_that_is_smaller_than_asked(limit: dict[str, str]):
+    command = [sys.executable, "-W", "ignore", "-c", SMALL_TEAM]
+    found = subprocess.run(command, env={**os.environ, **limit}, capture_output=True, text=True, check=True)
+    assert found.stdout.split()[0] == "True"
+
+
 def test_parameters_of_another_type_or_shape_are_not_those_of_a_snapshot(monkeypatch):
     monkeypatch.setattr(comparing, "THREAD_BYTES", 1000)
     circuit = compile_circuit(load_named("digits")).float()

@@ -33,8 +33,8 @@ def have_bytes_by_threads(tensors: Sequence[Tensor], copies: Sequence[Bytes]) ->
         copies=ctypes.addressof(others),
         sizes=ctypes.addressof(sizes),
         num_pieces=len(copies),
-        num_threads=threads,
+        num_parts=threads,
     )
     call.kept = (given, pieces, others, sizes)  # threads may outlive an interrupted call
     call_in_threads(load_library().compare_parts, call, threads)
-    return not call.differs
+    return call.done == threads and not call.differs

@@ -268,14 +268,15 @@ class NativeBackwardCall(ctypes.Structure):
 
 @record
 class NativeComparisonCall(ctypes.Structure):
-    """Pieces of memory that are compared with copies; each thread has an equal part of every piece."""
+    """Pieces of memory that are compared with copies, in parts: threads take an equal part of every piece each."""
 
     pieces: Annotated[int, "const char* const*"]
     copies: Annotated[int, "const char* const*"]
     sizes: Integers  # in bytes
     num_pieces: Integer
-    num_threads: Integer
-    next_thread: Integer  # so far, as the next one
+    num_parts: Integer
+    next_part: Integer  # so far, as the next two
+    done: Integer  # parts
     differs: Integer  # a byte differs
 
 
