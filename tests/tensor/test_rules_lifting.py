@@ -77,6 +77,8 @@ VARIABLES = (
     select(bmm(b, d), 1, 1) -> reshape(bmm(slice(b, dim=1, start=1, end=2), d), shape=[2, 5])
     slice(bmm(b, d), 2, 1, 3) -> bmm(b, slice(d, dim=2, start=1, end=3))
     slice(linear(x, n, o), 1, 0, 2) -> linear(x, slice(n, start=0, end=2), slice(o, start=0, end=2))
+    slice(linear(x, n, c), 1, 1, 3) -> slice(linear(x, n, c), dim=1, start=1, end=3)
+    slice(linear(x, n, c), 0, 0, 1) -> slice(linear(x, n, c), start=0, end=1)
     slice(linear(x, n, o), 0, 0, 2) -> linear(slice(x, start=0, end=2), n, o)
     select(linear(x, n), 1, 0) -> reshape(linear(x, slice(n, start=0, end=1)), shape=[3])
     select(linear(t, n, o), 1, 0) -> reshape(linear(slice(t, dim=1, start=0, end=1), n, o), shape=[2, 5])

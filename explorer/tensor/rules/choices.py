@@ -95,14 +95,10 @@ def product_of_abs(node: Apply) -> Rewrite:
     return replace_with(node, call(aten.abs.default, call(node.op.target, left.inputs[0], right.inputs[0])))
 
 
-SQUARES = (2, 2.0)
-ROOTS = (0.5,)
-
-
 @canonical.rule([aten.sqrt.default, aten.pow.Tensor_Scalar], above=[aten.pow.Tensor_Scalar, aten.mul.Tensor])
 def root_of_square(node: Apply, above: Apply) -> Rewrite:
     """sqrt(x ** 2) is abs(x): the square may overflow or underflow."""
-    if node.op.target is aten.pow.Tensor_Scalar and node.op["exponent"] not in ROOTS:
+    if node.op.target is aten.pow.Tensor_Scalar and node.op["exponent"] != 0.5:
         return False
     source = _squared(above)
     if source is None or not is_real(source):
@@ -114,4 +110,4 @@ def _squared(node: Apply) -> Variable | None:
     """Return what a square is the square of."""
     if node.op.target is aten.mul.Tensor:
         return node.inputs[0] if node.inputs[0] is node.inputs[1] else None
-    return node.inputs[0] if node.op["exponent"] in SQUARES else None
+    return node.inputs[0] if node.op["exponent"] == 2 else None

@@ -133,8 +133,10 @@ def select_before_product(node: Apply, above: Apply) -> Rewrite:
         return Declined(OTHER_USERS, above)
     left, right, *bias = above.inputs
     axis, last = _axis(node), len(shape_of(node.inputs[0])) - 1
-    if above.op.target is aten.linear.default and len(shape_of(right)) != 2:
-        return False
+    if above.op.target is aten.linear.default:
+        out, *more = shape_of(right)
+        if len(more) != 1 or any(shape_of(one) != (out,) for one in bias):  # another bias is broadcast
+            return False
     if axis != last:
         both = above.op.target is aten.bmm.default and axis == 0
         return _of_part(
