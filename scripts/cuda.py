@@ -270,9 +270,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     num_cpus = os.cpu_count() or 1
     cases, has_xdist = ("S1",) if asked.rehearse else CASES, "xdist" not in environment.missing
     parts = stages(device, cases, num_cpus, has_xdist, seconds=max(deadline - monotonic(), 0.0))
-    StagedRun(folder, about, environment, deadline).run(parts, num_cpus)
+    run = StagedRun(folder, about, environment, deadline)
+    run.run(parts, num_cpus)
     say(f"\n{(folder / TABLES).read_text('utf-8')}\nWrote {folder}.")
-    return 0
+    return int(any(outcome.status == FAILED for outcome in run.outcomes))
 
 
 def say(text: str) -> None:

@@ -182,13 +182,16 @@ def _has_nvidia_device() -> bool:
 
 
 def _make(base: tuple[Path, dict[str, Any]] | None) -> Path:
-    """Make `build/cuda`, which sees the packages of the base.
+    """Make `build/cuda`, which sees the packages of the base, unless it was made for this base before.
 
     `--system-site-packages` would not do: the base may be a virtual environment itself. Its pip is used if it has one.
     """
     python = VENV / "bin" / "python"
     paths: list[str] = base[1]["paths"] if base is not None else []
     if base is not None and base[0] == python:
+        return python
+    known = [file.read_text("utf-8").split("\n")[:-1] for file in VENV.glob("lib/python3*/site-packages/base.pth")]
+    if known == [paths] and python.is_file():
         return python
     has_pip = any(Path(path, "pip").is_dir() for path in paths)
     command = [base[0] if base is not None else sys.executable, "-m", "venv", "--clear"]

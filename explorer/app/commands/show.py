@@ -243,6 +243,8 @@ def html(
     if out.suffix.lower() not in PAGES:
         raise FileFormatError(f"cannot write {out}: the name of a page ends in {' or '.join(filter(None, PAGES))}")
     check_output(out, source)
+    if not out.suffix and out.is_file():
+        raise FileFormatError(f"{out} exists, and is not named as a page: choose a name that ends in .html")
     trace = trace_of(source, level)
     if note := note_on_size(trace):
         say_note(note)
