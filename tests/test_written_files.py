@@ -85,10 +85,10 @@ writers = {
     "command.html": command("html", "conflict", "-o"),
     "command.svg": command("svg", "conflict", "-o"),
     "command.png": command("svg", "conflict", "-o"),
-    "command.csv": command("sample", "hmm", "-n", "100", "-o"),
-    "command.npy": command("sample", "hmm", "-n", "100", "-o"),
+    "command.csv": command("sample", "hmm", "-n", "100", "--overwrite", "-o"),
+    "command.npy": command("sample", "hmm", "-n", "100", "--overwrite", "-o"),
     "trained.pt": command("train", "--data", str(table), *"--units 1 --epochs 1 --method em --overwrite -o".split()),
-    "image.png": command("sample", "digits", "-n", "4", "-o"),
+    "image.png": command("sample", "digits", "-n", "4", "--overwrite", "-o"),
 }
 table.write_text("a,b\\n" + "0,1\\n1,0\\n" * 10)
 for name, write in writers.items():

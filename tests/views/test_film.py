@@ -65,7 +65,7 @@ def test_operators_are_counted_at_the_tensor_level(monkeypatch):
             "0 import 70: 70 operators imported, each a call: 14 view, 12 squeeze, 4 transpose, 4 select, 4 add,",
             "  3 clamp and 19 more kinds.",
             "3 evaluate_constant 40: evaluate_constant 29 times: 70 calls → 40.",
-            "5 to_permute 40: transpose becomes permute (to_permute): still 40 calls.",
+            "6 to_permute 40: transpose becomes permute (to_permute): still 40 calls.",
         ]
     )
     for frame in film(index):
