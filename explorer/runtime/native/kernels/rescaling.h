@@ -71,26 +71,32 @@ struct RescaledRows : TileRows {
   void find_exact_zeros(const KernelCall& call, int64_t start, int64_t count) {
     if (call.kind != PRODUCT && call.kind != SUM && call.kind != MIXING) return;
     const Operand* operands = circuit.operands + call.operands;
-    bool is_exact[LANES], is_zero[LANES];
-    memset(is_exact, 1, count);
-    for (int64_t h = 0; h < call.terms; h++) {
-      memset(is_zero, 0, count);
-      for (int64_t c = 0; c < call.factors; c++) {
-        const Rows one = rows_of(operands[h * call.factors + c]);
-        each_row(one, {start, count}, [&](int64_t i, int64_t at) {
-          is_zero[i] |= (one.bounds[at] == 0) & (!one.largest || one.largest[at] == 0);
-        });
-      }
-      for (int64_t i = 0; i < count; i++) is_exact[i] &= is_zero[i];
-    }
-    const Real* top = tops_of(call) + start;
     Real* bound = bounds_of(call) + start;
+    Integers are_exact = load(tops_of(call) + start) == 0;
+    for (int64_t h = 0; h < call.terms && !is_zero(are_exact); h++) {
+      Integers are_zero{};
+      for (int64_t c = 0; c < call.factors; c++) are_zero |= exact_zeros(rows_of(operands[h * call.factors + c]), start, count);
+      are_exact &= are_zero;
+    }
+    if (is_zero(are_exact)) return;
+    Bits is_exact[LANES];
+    *(Integers*)is_exact = are_exact;
     double* scale = scales_of(call) + start;
     for (int64_t i = 0; i < count; i++) {
-      is_exact[i] &= top[i] == 0;
       bound[i] = is_exact[i] ? 0 : bound[i];
       scale[i] = is_exact[i] ? ZERO_SCALE : scale[i];
     }
+  }
+
+  // Of rows of an operand, at most LANES, those that are exactly zero.
+  static Integers exact_zeros(const Rows& one, int64_t start, int64_t count) {
+    if (!one.index) {
+      const Integers without_bound = load(one.bounds + one.start + start) == 0;
+      return one.largest ? without_bound & (load(one.largest + one.start + start) == 0) : without_bound;
+    }
+    Bits found[LANES] = {};
+    for (int64_t i = 0; i < count; i++) found[i] = -(Bits)(one.bounds[one.index[start + i]] == 0);
+    return *(Integers*)found;
   }
 
   void begin_absorbing() { memset(absorbed + begin, 0, (rows - begin) * sizeof(uint64_t)); }
